@@ -1,0 +1,72 @@
+"""From a pipeline's numbers to a picture that is worth showing, and to a file that tells how it was made."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, PngImagePlugin, UnidentifiedImageError
+
+from accel_ui.errors import UserError
+
+METADATA_KEY = "accel_ui"
+FLAT = 1.5 / 255  # a picture whose brightest and darkest values are this close has one colour
+
+
+class BadPicture(UserError):
+    """The run ended, but its numbers are no picture."""
+
+
+def check_picture(pixels: np.ndarray, dtype: str) -> None:
+    """Refuses NaN, infinity and a single flat colour: what half precision leaves of a picture that overflowed.
+
+    Args:
+        pixels: height x width x 3, from 0 to 1.
+
+    Raises:
+        BadPicture
+    """
+    if not np.isfinite(pixels).all():
+        problem = "not-a-number values"
+    elif (pixels.max(axis=(0, 1)) - pixels.min(axis=(0, 1))).max() < FLAT:
+        problem = "one flat colour"
+    else:
+        return
+    advice = "set ACCEL_UI_DTYPE=float32" if dtype == "bfloat16" else "set ACCEL_UI_DTYPE=bfloat16 or float32"
+    if dtype == "float32":
+        advice = "try another seed, or check that the model's files are whole"
+    raise BadPicture(f"The model gave {problem} in place of a picture ({dtype}); {advice}.")
+
+
+def to_image(pixels: np.ndarray) -> Image.Image:
+    """Height x width x 3 floats from 0 to 1 -> an RGB picture."""
+    return Image.fromarray((pixels * 255).round().clip(0, 255).astype(np.uint8))
+
+
+def save_picture(image: Image.Image, folder: Path, info: dict[str, Any]) -> Path:
+    """Writes a PNG that carries `info`, whole or not at all. The name sorts by time and cannot be guessed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    path = folder / f"{stamp}-{info['preset']}-{info['seed']}-{uuid.uuid4().hex[:12]}.png"
+    chunk = PngImagePlugin.PngInfo()
+    chunk.add_itxt(METADATA_KEY, json.dumps(info, ensure_ascii=False), zip=False)
+    draft = path.with_suffix(".part")
+    image.save(draft, format="PNG", pnginfo=chunk)
+    os.replace(draft, path)
+    return path
+
+
+def read_info(path: Path | str) -> dict[str, Any] | None:
+    """The parameters in a PNG that :func:`save_picture` wrote; None when it has none or is no picture."""
+    try:
+        with Image.open(path) as image:
+            text = getattr(image, "text", {}).get(METADATA_KEY)
+        info = json.loads(text) if text else None
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError):
+        return None
+    return info if isinstance(info, dict) else None

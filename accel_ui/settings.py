@@ -1,0 +1,141 @@
+"""Every ACCEL_UI_* variable: typed, validated, documented once.
+
+The environment (and a `.env` file in the working directory) is the only source. The description of each
+field is what `.env.example` and the README print; a test keeps the three together.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+from dotenv import load_dotenv
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from accel_ui.errors import UserError
+
+PREFIX = "ACCEL_UI_"
+DEFAULT_CACHE_DIR = Path("~/.cache/accel-ui")
+
+
+class SettingsError(UserError):
+    """A variable has a value that cannot be used; the message is one sentence for the user."""
+
+
+class Settings(BaseSettings):
+    """The settings of one process; read them with :func:`load_settings`."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True, env_ignore_empty=True)
+
+    model: str = Field(
+        "tiny", description="`tiny` (embedded), a Hugging Face id, or a folder with a diffusers pipeline"
+    )
+    device: Literal["auto", "cpu", "cuda", "xpu", "mps", "tpu", "neuron"] = Field(
+        "auto", description="accelerator to use; `auto` takes the first one found, else the CPU"
+    )
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] = Field(
+        "auto", description="number format of the weights; `auto` takes the device's best"
+    )
+    mode: Literal["compile", "eager", "eager-fused", "eager-blocking"] = Field(
+        "compile", description="how the pipeline runs; the last two exist on a TPU only"
+    )
+    cold: Literal["auto", "eager", "compile"] = Field(
+        "auto",
+        description="a preset without a graph: answer eagerly and compile when idle, or compile first; "
+        "`auto` chooses by device",
+    )
+    compile_components: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("auto",), description="components to compile, comma-separated; `auto` is the denoiser and the VAE decoder"
+    )
+    compile_blocks: bool = Field(
+        False, description="compile the denoiser's repeated blocks in place of its whole graph (faster to compile)"
+    )
+    warmup: Literal["none", "default", "all"] = Field(
+        "default", description="presets compiled in the background after loading"
+    )
+    presets: Path | None = Field(None, description="TOML file with presets of your own")
+    text_encoder_device: Literal["auto", "cpu", "device"] = Field(
+        "auto", description="where the text encoders live; `auto` is the device when everything fits"
+    )
+    cache_dir: Path = Field(
+        DEFAULT_CACHE_DIR, description="compiled graphs and compiler caches; keep it across restarts"
+    )
+    output_dir: Path = Field(Path("outputs"), description="folder for the pictures")
+    max_queue: int = Field(20, ge=1, le=1000, description="requests that may wait; one more is refused")
+    time_limit: float = Field(600.0, gt=0, le=86_400, description="seconds one run may take, compilation not counted")
+
+    @field_validator("compile_components", mode="before")
+    @classmethod
+    def _split_names(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(name.strip() for name in value.split(",") if name.strip())
+        return value
+
+    @field_validator("presets")
+    @classmethod
+    def _presets_file_exists(cls, value: Path | None) -> Path | None:
+        if value is not None and not value.expanduser().is_file():
+            raise ValueError("an existing TOML file")
+        return value and value.expanduser()
+
+    @field_validator("cache_dir", "output_dir")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        return value.expanduser().absolute()
+
+
+def variable_name(field: str) -> str:
+    """`cache_dir` -> `ACCEL_UI_CACHE_DIR`."""
+    return PREFIX + field.upper()
+
+
+def accepted_values(field: str) -> str:
+    """What the variable of `field` accepts, in words for an error message."""
+    info = Settings.model_fields[field]
+    choices = get_args(info.annotation)
+    if choices and all(isinstance(choice, str) for choice in choices):
+        return "one of " + ", ".join(choices)
+    words = {
+        "compile_blocks": "true or false",
+        "presets": "the path of an existing TOML file",
+        "max_queue": "a whole number from 1 to 1000",
+        "time_limit": "a number of seconds above 0 and up to 86400",
+    }
+    return words.get(field, info.description or "another value")
+
+
+def load_settings(env_file: str | Path = ".env") -> Settings:
+    """Reads `env_file` into the environment (it does not override what is set there), then the settings.
+
+    The file goes through the environment because GRADIO_*, HF_* and the compilers read theirs from it too.
+
+    Raises:
+        SettingsError: one sentence that names the variable and what it accepts.
+    """
+    load_dotenv(env_file)
+    known = {variable_name(field) for field in Settings.model_fields}
+    for name in os.environ:
+        if name.startswith(PREFIX) and name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else "see .env.example for the list."
+            raise SettingsError(f"{name} is not a setting of Accel UI; {hint}")
+    try:
+        return Settings()
+    except ValidationError as error:
+        problem = error.errors()[0]
+        field = str(problem["loc"][0]) if problem["loc"] else "model"
+        raise SettingsError(
+            f"{variable_name(field)}={problem['input']!r} cannot be used: it accepts {accepted_values(field)}."
+        ) from None
+
+
+def as_environment(settings: Settings) -> dict[str, str]:
+    """The variables that give another process the same settings."""
+    values = settings.model_dump(mode="json", exclude_none=True)
+    return {
+        variable_name(field): ",".join(value) if isinstance(value, (list, tuple)) else str(value)
+        for field, value in values.items()
+    }

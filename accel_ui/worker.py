@@ -1,0 +1,125 @@
+"""The one thread that owns the accelerator.
+
+A pipeline and its scheduler hold the state of a run, tokenizers and compilers are not safe to share, and some
+settings of torch belong to a thread: so one thread loads, compiles and runs, and everybody else asks it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from accel_ui.jobs import Job
+from accel_ui.requests import RequestError
+
+log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Runs tasks first, then jobs in the order in which they came, then idle tasks.
+
+    Args:
+        run: makes the pictures of a job; never raises.
+        max_waiting: jobs that may wait; one more is refused.
+    """
+
+    def __init__(self, run: Callable[[Job], None], max_waiting: int):
+        self._run, self._max_waiting = run, max_waiting
+        self._tasks: deque[Callable[[], None]] = deque()
+        self._jobs: deque[Job] = deque()
+        self._idle_tasks: deque[Callable[[], None]] = deque()
+        self._running: Job | None = None
+        self._hold = True
+        self._closed = False
+        self._change = threading.Condition()
+        self._thread = threading.Thread(target=self._loop, name="accelerator", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread; jobs wait until :meth:`release`."""
+        self._thread.start()
+
+    def release(self) -> None:
+        """Lets the jobs run: the pipeline is there, or it is known that it will not be."""
+        with self._change:
+            self._hold = False
+            self._change.notify_all()
+
+    def submit(self, job: Job) -> None:
+        """Queues `job`.
+
+        Raises:
+            RequestError: when the queue is full or the worker is closed.
+        """
+        with self._change:
+            if self._closed:
+                raise RequestError("The server is shutting down: try again in a minute.")
+            waiting = sum(not other.stopped for other in self._jobs)
+            if waiting >= self._max_waiting:
+                raise RequestError(f"The queue is full ({waiting} requests are waiting): try again in a moment.")
+            self._jobs.append(job)
+            self._change.notify_all()
+
+    def ahead_of(self, job: Job) -> int:
+        """How many jobs run or wait before `job`."""
+        with self._change:
+            jobs = [other for other in self._jobs if not other.stopped or other is job]
+            return (self._running is not None) + (jobs.index(job) if job in jobs else 0)
+
+    @property
+    def waiting(self) -> int:
+        """Number of jobs that wait."""
+        with self._change:
+            return sum(not job.stopped for job in self._jobs)
+
+    @property
+    def running(self) -> Job | None:
+        """The job that has the accelerator."""
+        return self._running
+
+    def do(self, task: Callable[[], None]) -> None:
+        """Runs `task` before the next job."""
+        with self._change:
+            self._tasks.append(task)
+            self._change.notify_all()
+
+    def do_when_idle(self, task: Callable[[], None]) -> None:
+        """Runs `task` when no job waits."""
+        with self._change:
+            self._idle_tasks.append(task)
+            self._change.notify_all()
+
+    def close(self, timeout: float = 10.0) -> None:
+        """Stops the running job, drops the rest, and waits for the thread."""
+        with self._change:
+            self._closed = True
+            for job in [*self._jobs, self._running]:
+                if job is not None:
+                    job.stop()
+            self._change.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def _next(self) -> Callable[[], None] | None:
+        with self._change:
+            while True:
+                if self._closed:
+                    return None
+                if self._tasks:
+                    return self._tasks.popleft()
+                if self._jobs and not self._hold:
+                    job = self._running = self._jobs.popleft()
+                    return lambda: self._run(job)
+                if self._idle_tasks and not self._hold:
+                    return self._idle_tasks.popleft()
+                self._change.wait()
+
+    def _loop(self) -> None:
+        while (work := self._next()) is not None:
+            try:
+                work()
+            except Exception:
+                log.exception("A task of the accelerator's thread failed")
+            finally:
+                self._running = None
