@@ -13,7 +13,15 @@ import torch
 from accel_ui.requests import Done, Failed
 from conftest import run_command
 
-PROMPTS = ["a red house", "", "A sailboat on the sea at sunset", "🌋", "word " * 600, "家", "a tent in the snow, northern lights"]
+PROMPTS = [
+    "a red house",
+    "",
+    "A sailboat on the sea at sunset",
+    "🌋",
+    "word " * 600,
+    "家",
+    "a tent in the snow, northern lights",
+]
 
 
 @pytest.fixture
@@ -33,11 +41,11 @@ def result(manager, prompt, preset, seed):
     return event.result
 
 
-def test_sixty_requests_from_four_clients_add_no_graph(make_manager, warm_cache, dynamo_compiles):
+def test_requests_from_four_threads_add_no_graph(make_manager, warm_cache, dynamo_compiles):
     manager = make_manager(cache_dir=warm_cache)
     presets = list(manager.presets)
     assert [row["state"] for row in manager.status()["presets"]] == ["ready"] * 4
-    wanted = [(PROMPTS[i % len(PROMPTS)] or "x", presets[i % len(presets)], i // 2) for i in range(60)]
+    wanted = [(PROMPTS[i % len(PROMPTS)] or "x", presets[i % len(presets)], i // 2) for i in range(16)]
     together: dict[int, np.ndarray] = {}
 
     def client(start: int) -> None:
@@ -50,9 +58,9 @@ def test_sixty_requests_from_four_clients_add_no_graph(make_manager, warm_cache,
     for thread in threads:
         thread.join()
     status = manager.status()
-    assert (status["graphs_compiled"], status["runs_since_last_graph"], len(together)) == (0, 60, 60)
+    assert (status["graphs_compiled"], status["runs_since_last_graph"], len(together)) == (0, 16, 16)
     assert not dynamo_compiles
-    for i in range(0, 60, 7):
+    for i in range(0, 16, 3):
         assert (np.asarray(result(manager, *wanted[i]).images[0]) == together[i]).all()
     assert not dynamo_compiles
 
@@ -60,7 +68,9 @@ def test_sixty_requests_from_four_clients_add_no_graph(make_manager, warm_cache,
 def test_compiled_and_eager_pictures_agree(make_manager, warm_cache):
     compiled, eager = make_manager(cache_dir=warm_cache), make_manager(mode="eager")
     for preset in compiled.presets:
-        pictures = [np.asarray(result(m, "a lighthouse at sunset", preset, 3).images[0], dtype=int) for m in (compiled, eager)]
+        pictures = [
+            np.asarray(result(m, "a lighthouse at sunset", preset, 3).images[0], dtype=int) for m in (compiled, eager)
+        ]
         assert np.abs(pictures[0] - pictures[1]).max() <= 1  # of 255
 
 
@@ -179,13 +189,9 @@ def test_component_that_cannot_be_compiled_runs_eagerly_and_says_so(make_manager
 
 
 def test_machine_without_a_compiler_says_why_it_is_eager(make_manager, monkeypatch):
-    from torch._inductor import config
+    from torch._inductor import config, cpp_builder
 
     monkeypatch.setattr(config.cpp, "cxx", (None, "/nonexistent/g++"))
-    monkeypatch.setenv("CXX", "/nonexistent/g++")
-    __import__("torch._inductor.cpp_builder").__dict__  # imported, so that the patched configuration is read
-    from torch._inductor import cpp_builder
-
     cpp_builder.cpp_compiler_search.cache_clear()
     try:
         manager = make_manager()

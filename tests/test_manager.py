@@ -19,7 +19,9 @@ def manager(tmp_path_factory):
     from accel_ui.settings import Settings
 
     folder = tmp_path_factory.mktemp("eager")
-    manager = PipelineManager(Settings(cache_dir=folder / "cache", output_dir=folder / "out", mode="eager", device="cpu"))
+    manager = PipelineManager(
+        Settings(cache_dir=folder / "cache", output_dir=folder / "out", mode="eager", device="cpu")
+    )
     manager.start()
     assert manager.wait_until_loaded(300)
     yield manager
@@ -55,7 +57,9 @@ def test_picture_shows_what_was_asked_for(manager):
     assert red.sum() > 100
 
 
-@pytest.mark.parametrize(("preset", "shape"), [("landscape", (96, 160, 3)), ("portrait", (160, 96, 3)), ("draft", (128, 128, 3))])
+@pytest.mark.parametrize(
+    ("preset", "shape"), [("landscape", (96, 160, 3)), ("portrait", (160, 96, 3)), ("draft", (128, 128, 3))]
+)
 def test_preset_fixes_the_size(manager, preset, shape):
     assert picture(manager, preset=preset, seed=2).shape == shape
 
@@ -87,7 +91,9 @@ def test_long_prompt_is_drawn_and_the_cut_is_told(manager):
     assert not last(manager.generate(manager.request("a red house", "draft", 1))).result.notices
 
 
-@pytest.mark.parametrize("prompt", ["a", "🌋🌋🌋", "дом на холме", "家在山上", "A RED HOUSE!!!", "\u0000 ok", "word " * 2000])
+@pytest.mark.parametrize(
+    "prompt", ["a", "🌋🌋🌋", "дом на холме", "家在山上", "A RED HOUSE!!!", "\u0000 ok", "word " * 2000]
+)
 def test_any_text_gives_a_picture(manager, prompt):
     assert isinstance(last(manager.generate(manager.request(prompt, "draft", 1))), Done)
 
