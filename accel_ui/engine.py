@@ -24,8 +24,10 @@ from accel_ui.encoding import PromptMemory, cut_from
 from accel_ui.environment import ARTIFACTS
 from accel_ui.jobs import Job
 from accel_ui.loading import LoadError, load_pipeline, place
+from accel_ui.pictures import check_picture, to_image
 from accel_ui.placement import head_room
 from accel_ui.presets import Preset, check_sizes, derived_presets, size_factor
+from accel_ui.requests import GenerationResult
 from accel_ui.settings import Settings
 from accel_ui.survey import Survey
 
@@ -59,13 +61,33 @@ class Engine:
         free = backend.detect().memory
         return weights + head_room(free, weights) <= free
 
-    def run(self, job: Job, *, may_compile: bool) -> Sequence[np.ndarray]:
-        """Makes the pictures of `job`: height x width x 3 floats from 0 to 1 each.
+    def run(self, job: Job, *, may_compile: bool) -> GenerationResult:
+        """Makes the pictures of `job`; they are checked, and not on disk yet.
 
         Raises:
-            Stopped, GraphRefused, and whatever the pipeline raises.
+            Stopped, GraphRefused, BadPicture, and whatever the pipeline raises.
         """
-        self._job, preset = job, self.presets[job.request.preset]
+        plan, preset, before = self.survey, self.presets[job.request.preset], self.graphs.made
+        arrays = self._pixels(job, preset, may_compile)
+        for pixels in arrays:
+            check_picture(pixels, plan.dtype)
+        ready = self.graphs.state(preset.id).state == "ready"
+        return GenerationResult(
+            request=job.request,
+            preset=preset,
+            model=plan.model.name,
+            device=plan.backend.name,
+            dtype=plan.dtype,
+            mode=plan.mode if ready or plan.mode != "compile" else "eager",
+            images=[to_image(pixels) for pixels in arrays],
+            timings=job.finish(),
+            graphs_compiled=self.graphs.made - before,
+            notices=self._notices(job),
+        )
+
+    def _pixels(self, job: Job, preset: Preset, may_compile: bool) -> Sequence[np.ndarray]:
+        """Height x width x 3 floats from 0 to 1, for each picture."""
+        self._job = job
         arguments = call_arguments(self.pipeline, preset, job.request, job.step)
         with self.graphs.running(preset.id, job, may_compile=may_compile):
             # no_grad, never inference_mode: a graph is made for one of them, and torch_tpu cannot compile the other.
@@ -78,8 +100,7 @@ class Engine:
         """Whether a negative prompt changes the pictures of `preset`."""
         return uses_negative_prompt(self.pipeline, self.presets[preset])
 
-    def notices(self, job: Job) -> list[str]:
-        """What the user should know about a request, apart from errors."""
+    def _notices(self, job: Job) -> list[str]:
         request, preset = job.request, self.presets[job.request.preset]
         notices = []
         cut = cut_from(self.pipeline, preset, request.prompt)

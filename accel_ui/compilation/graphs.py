@@ -137,6 +137,11 @@ class GraphTable:
                 return PresetState(state, f"{names}: {found[0].why}")
         return PresetState("ready", "; ".join(f"{graph.target.name}: {graph.why}" for graph in graphs))
 
+    @property
+    def made(self) -> int:
+        """Graphs compiled in this process so far."""
+        return self._compiler.graphs
+
     def give_up(self, preset: str, why: str) -> None:
         """`preset` stays eager: its graphs could not be made elsewhere."""
         for (_, of), graph in self._graphs.items():
