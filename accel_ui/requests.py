@@ -180,10 +180,11 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Step:
-    """Denoising step `index` of `count` is over (1-based)."""
+    """Denoising step `index` of `count` is over (1-based); now and then with a small preview of the picture."""
 
     index: int
     count: int
+    preview: Image | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

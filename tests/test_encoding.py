@@ -126,7 +126,7 @@ def pipeline(watched):
         yield
 
     pipeline = Encoder()
-    pipeline.memory = PromptMemory(pipeline, watch)
+    pipeline.memory = PromptMemory(pipeline)
     return pipeline
 
 

@@ -160,7 +160,8 @@ class _Page:
                     yield self._failed(event.reason)
                 else:
                     running = (gr.update(interactive=False), gr.update(interactive=not job.stopped))
-                    yield gr.skip(), gr.skip(), words.progress(event), gr.skip(), *running
+                    preview = getattr(event, "preview", None)
+                    yield preview or gr.skip(), gr.skip(), words.progress(event), gr.skip(), *running
         finally:
             if self.jobs.get(session) is job:
                 del self.jobs[session]
