@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from accel_ui.errors import UserError
 from accel_ui.history import History
 from accel_ui.jobs import Job, Stopped
 from accel_ui.presets import Preset
+from accel_ui.report import versions
 from accel_ui.requests import Done, Event, Failed, GenerationRequest, GenerationResult, RequestError
 from accel_ui.settings import Settings, as_environment, variable_name
 from accel_ui.worker import Worker
@@ -24,6 +26,7 @@ log = logging.getLogger(__name__)
 
 Phase = Literal["loading", "ready", "failed", "closed"]
 WARM_UP_PROMPT = "warm-up"
+RECENT_RUNS = 20
 
 
 class PipelineManager:
@@ -44,6 +47,7 @@ class PipelineManager:
         self.settings = settings
         self.ledger = Ledger()
         self.history = History(settings.output_dir)
+        self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT_RUNS)
         self._phase: Phase = "loading"
         self._reason = "starting"
         self._engine = None
@@ -246,6 +250,8 @@ class PipelineManager:
         if job.warm_up:
             return result
         self._runs += 1
+        timings = result.info()["timings"]
+        self._recent.append({"run": self._runs, "preset": preset, "timings": timings})
         self._runs_since_graph = 0 if result.graphs_compiled else self._runs_since_graph + 1
         if stays_cold:
             self._background.request(preset)
@@ -301,6 +307,8 @@ class PipelineManager:
             "graphs_compiled": self.ledger.graphs,
             "runs": self._runs,
             "runs_since_last_graph": self._runs_since_graph,
+            "recent": list(self._recent),
+            "versions": versions(),
             "waiting": self._worker.waiting,
             "memory_in_use": plan.backend.memory_in_use() if plan else None,
         }

@@ -129,6 +129,8 @@ def machine(status: dict[str, Any]) -> str:
     if status["placement"]:
         rows = [(a["component"], a["device"], show_bytes(a["bytes"]), a["reason"]) for a in status["placement"]]
         parts += ["<h3>Placement</h3>", table(("Component", "Device", "Weights", "Why"), rows, frozenset({2}))]
+    versions = ", ".join(f"{name} {version}" for name, version in status["versions"].items())
+    parts.append(f'<p class="au-muted">{escape(versions)}</p>')
     if status["ledger"]:
         rows = [
             (e["preset"], e["target"], e["how"], e["graphs"], f"{e['seconds']:.1f} s", e["when"][11:19], e["why"])
