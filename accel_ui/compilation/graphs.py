@@ -170,12 +170,12 @@ class GraphTable:
             raise GraphRefused(
                 f"{target.name} was called outside a preset: make pictures through PipelineManager.generate."
             )
-        if target.name == target.component:
+        if not target.is_block:
             self._watcher.calling(target.component)
         graph = self._graphs.get((target.name, self._preset))
         if graph is None or graph.state == "eager":
             return target.function(module, *args, **kwargs)
-        args, kwargs = own_storage(args, kwargs)
+        args, kwargs = own_storage(args, kwargs, contiguous=target.is_block)
         if graph.state == "cold":
             if not self._may_compile:
                 return target.function(module, *args, **kwargs)

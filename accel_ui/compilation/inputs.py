@@ -6,6 +6,7 @@ silence. This description covers both: tensors by dtype, shape, strides and devi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,14 +54,28 @@ def difference(expected: Description, actual: Description) -> str | None:
     return None
 
 
-def own_storage(args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-    """Copies tensors that are views into the middle of another one.
+def own_storage(args: tuple, kwargs: dict[str, Any], *, contiguous: bool = False) -> tuple[tuple, dict[str, Any]]:
+    """The same tensors in the layout that every call shares.
 
-    Some pipelines pass ``timesteps[i]`` as it is, and a backend that guards the storage offset (torch_tpu)
-    would compile anew at every step.
+    Some pipelines pass ``timesteps[i]`` as it is, and a backend that guards the storage offset (torch_tpu) would compile
+    anew at every step: views into the middle of another tensor are copied. Dynamo guards the stride of a dimension of
+    size 1 too, which says nothing: it becomes what a new tensor would have.
+
+    Args:
+        contiguous: copies tensors that are not contiguous. A block gets slices of what the block before it returned,
+            and the first block does not.
     """
 
     def owned(value: Any) -> Any:
-        return value.clone() if isinstance(value, torch.Tensor) and value.storage_offset() else value
+        if not isinstance(value, torch.Tensor):
+            return value
+        if value.storage_offset():
+            value = value.clone()
+        if contiguous:
+            value = value.contiguous()
+        if value.is_contiguous() and value.numel():
+            strides = tuple(math.prod(value.shape[i + 1 :]) for i in range(value.dim()))
+            value = value if value.stride() == strides else value.as_strided(value.shape, strides)
+        return value
 
     return tuple(map(owned, args)), {name: owned(value) for name, value in kwargs.items()}

@@ -47,8 +47,16 @@ class Target:
     compiled: bool = True
 
     @property
+    def is_block(self) -> bool:
+        """Whether the modules are blocks of a component, each called with what the one before left."""
+        return self.name != self.component
+
+    @property
     def function(self) -> Callable[..., Any]:
         """Runs the method on a module given as the first argument."""
+        if self.is_block:
+            # Some blocks are marked `allow_in_graph`: Dynamo traces their forward, but not the way to it by their class.
+            return type(self.modules[0]).forward
         return {"forward": run_forward, "decode": run_decode}[self.method]
 
 
