@@ -24,6 +24,7 @@ from accel_ui.encoding import PromptMemory, cut_from
 from accel_ui.environment import ARTIFACTS
 from accel_ui.jobs import Job
 from accel_ui.loading import LoadError, load_pipeline, place
+from accel_ui.placement import head_room
 from accel_ui.presets import Preset, check_sizes, derived_presets, size_factor
 from accel_ui.settings import Settings
 from accel_ui.survey import Survey
@@ -48,6 +49,15 @@ class Engine:
     def compiles(self) -> bool:
         """Whether presets get graphs at all."""
         return self.survey.eager_reason is None
+
+    def fits_twice(self) -> bool:
+        """Whether a child process may load a second copy of the pipeline, to compile it there."""
+        backend, placement = self.survey.backend, self.survey.placement
+        if not (backend.shares_with_child and backend.keeps_artifacts):
+            return False
+        weights = sum(assignment.bytes for assignment in placement.assignments)
+        free = backend.detect().memory
+        return weights + head_room(free, weights) <= free
 
     def run(self, job: Job, *, may_compile: bool) -> Sequence[np.ndarray]:
         """Makes the pictures of `job`: height x width x 3 floats from 0 to 1 each.

@@ -46,7 +46,7 @@ class PipelineManager:
         self._phase: Phase = "loading"
         self._reason = "starting"
         self._engine = None
-        self._loaded = threading.Event()
+        self._started, self._loaded = False, threading.Event()
         self._runs = self._runs_since_graph = 0
         self._background: BackgroundCompiler | None = None
         self._worker = Worker(self._run, settings.max_queue)
@@ -59,9 +59,11 @@ class PipelineManager:
     # Life
 
     def start(self) -> None:
-        """Begins to load, in the background."""
-        self._worker.do(self._load)
-        self._worker.start()
+        """Begins to load, in the background. A second call does nothing."""
+        if not self._started:
+            self._started = True
+            self._worker.do(self._load)
+            self._worker.start()
 
     def wait_until_loaded(self, timeout: float | None = None) -> bool:
         """Waits for the end of loading, good or bad; False when `timeout` seconds were not enough."""
@@ -101,7 +103,13 @@ class PipelineManager:
                 for preset in engine.presets:
                     engine.graphs.load(preset)
             self._engine, self._presets = engine, tuple(engine.presets.values())
-            self._background = self._make_background()
+            self._background = BackgroundCompiler(
+                may_spawn=engine.fits_twice,
+                environment=as_environment(self.settings) | {variable_name("warmup"): "none"},
+                load=lambda preset: self._worker.do(lambda: engine.graphs.load(preset)),
+                give_up=lambda preset, why: self._worker.do(lambda: engine.graphs.give_up(preset, why)),
+                compile_here=self._compile_when_idle,
+            )
             self._phase, self._reason = "ready", f"loaded in {time.perf_counter() - started:.1f} s"
             log.info("%s is %s", self.settings.model, self._reason)
             self._warm_up_as_set()
@@ -263,41 +271,18 @@ class PipelineManager:
             return known
         return f"The run failed for a reason of the program's own; the server's log has it under {reference}."
 
-    # Warm-up
-
-    def _make_background(self) -> BackgroundCompiler:
-        from accel_ui.placement import head_room
-
-        engine, plan = self._engine, self._engine.survey
-        total = sum(assignment.bytes for assignment in plan.placement.assignments)
-
-        def may_spawn() -> bool:
-            if not (plan.backend.shares_with_child and plan.backend.keeps_artifacts):
-                return False
-            free = plan.backend.detect().memory
-            return total + head_room(free, total) <= free
-
-        def compile_here(preset: str) -> None:
-            job = self._warm_up_job(preset)
-            self._worker.do_when_idle(lambda: self._run(job))
-            *_, last = job.events()
-            if isinstance(last, Failed):
-                raise RuntimeError(last.reason)
-
-        return BackgroundCompiler(
-            may_spawn=may_spawn,
-            environment=as_environment(self.settings) | {variable_name("warmup"): "none"},
-            load=lambda preset: self._worker.do(lambda: engine.graphs.load(preset)),
-            give_up=lambda preset, why: self._worker.do(lambda: engine.graphs.give_up(preset, why)),
-            compile_here=compile_here,
-        )
+    def _compile_when_idle(self, preset: str) -> None:
+        """Blocks the caller, never the accelerator's thread, until `preset` is compiled or cannot be."""
+        job = self._warm_up_job(preset)
+        self._worker.do_when_idle(lambda: self._run(job))
+        *_, last = job.events()
+        if isinstance(last, Failed):
+            raise RuntimeError(last.reason)
 
     def _warm_up_as_set(self) -> None:
         presets = {"none": [], "default": list(self.presets)[:1], "all": list(self.presets)}[self.settings.warmup]
-        if not self._engine.compiles:
-            return
         for preset in presets:
-            if self._engine.graphs.state(preset).state == "cold":
+            if self._engine.compiles and self._engine.graphs.state(preset).state == "cold":
                 self._background.request(preset)
 
     # Truth

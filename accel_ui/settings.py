@@ -94,9 +94,8 @@ def variable_name(field: str) -> str:
 
 def accepted_values(field: str) -> str:
     """What the variable of `field` accepts, in words for an error message."""
-    info = Settings.model_fields[field]
-    choices = get_args(info.annotation)
-    if choices and all(isinstance(choice, str) for choice in choices):
+    choices = choices_of(field)
+    if choices:
         return "one of " + ", ".join(choices)
     words = {
         "compile_blocks": "true or false",
@@ -104,7 +103,13 @@ def accepted_values(field: str) -> str:
         "max_queue": "a whole number from 1 to 1000",
         "time_limit": "a number of seconds above 0 and up to 86400",
     }
-    return words.get(field, info.description or "another value")
+    return words.get(field) or str(Settings.model_fields[field].description)
+
+
+def choices_of(field: str) -> tuple[str, ...]:
+    """The words a field accepts; empty when it takes anything else."""
+    arguments = get_args(Settings.model_fields[field].annotation)
+    return arguments if all(isinstance(argument, str) for argument in arguments) else ()
 
 
 def load_settings(env_file: str | Path = ".env") -> Settings:
@@ -139,3 +144,15 @@ def as_environment(settings: Settings) -> dict[str, str]:
         variable_name(field): ",".join(value) if isinstance(value, (list, tuple)) else str(value)
         for field, value in values.items()
     }
+
+
+def default_text(field: str) -> str:
+    """The default as one would write it in a `.env` file; empty when there is none."""
+    value = Settings.model_fields[field].default
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "" if value is None else str(value)

@@ -72,7 +72,7 @@ class _Page:
                 min_width=120,
                 elem_id="seed",
             )
-            self.dice = gr.Button("🎲 New seed", scale=1, min_width=120, elem_id="dice")
+            self.dice = gr.Button("⚄ New seed", scale=1, min_width=120, elem_id="dice")
         with gr.Row():
             self.go = gr.Button("Generate", variant="primary", size="lg", scale=3, elem_id="generate")
             self.stop = gr.Button("Stop", size="lg", scale=1, min_width=90, interactive=False, elem_id="stop")
