@@ -115,7 +115,13 @@ def build_engine(survey: Survey, settings: Settings, ledger: Ledger) -> Engine:
         ledger=ledger,
         eager_reason=survey.eager_reason,
     )
-    place(pipeline, survey.placement, survey.detection.device)
+    try:
+        place(pipeline, survey.placement, survey.detection.device)
+    except Exception as error:  # the first use of the device: it may be taken, or full
+        known = survey.backend.explain(error)
+        if known is None:
+            raise
+        raise LoadError(known) from error
     engine = Engine(pipeline, survey, by_id, graphs, prompts=None, denoiser=denoiser_name(pipeline))
     engine.prompts = PromptMemory(pipeline, lambda: engine._job.encoding())
     return engine
