@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,13 +28,14 @@ class PromptMemory:
     The pipeline goes on calling `self.encode_prompt(...)` itself, so this works for every pipeline without
     knowing what its embeddings are called.
 
-    Args:
-        watch: a context for the time that encoding takes.
+    Attributes:
+        watch: makes a context that is entered while the text encoders run.
     """
 
-    def __init__(self, pipeline: DiffusionPipeline, watch: Callable[[], AbstractContextManager[None]]):
+    def __init__(self, pipeline: DiffusionPipeline):
+        self.watch: Callable[[], AbstractContextManager[None]] = nullcontext
         self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
-        self._encode, self._watch = pipeline.encode_prompt, watch
+        self._encode = pipeline.encode_prompt
         pipeline.encode_prompt = self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -43,7 +44,7 @@ class PromptMemory:
         except NotHashable:
             return self._encode(*args, **kwargs)
         if key not in self._remembered:
-            with self._watch():
+            with self.watch():
                 self._remembered[key] = self._encode(*args, **kwargs)
             if len(self._remembered) > REMEMBERED_PROMPTS:
                 self._remembered.popitem(last=False)

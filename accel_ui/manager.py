@@ -7,7 +7,6 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Literal
 
 from accel_ui.background import BackgroundCompiler
@@ -224,40 +223,21 @@ class PipelineManager:
             job.emit(Failed(self._explain(error)))
 
     def _make(self, job: Job) -> GenerationResult:
-        from accel_ui.pictures import check_picture, save_picture, to_image
+        from accel_ui.pictures import save_result
 
-        engine, plan, request = self._engine, self._engine.survey, job.request
-        may_compile = engine.compiles and (job.warm_up or plan.cold == "compile")
-        cold = engine.graphs.state(request.preset).state == "cold"
-        before = self.ledger.graphs
-        arrays = engine.run(job, may_compile=may_compile)
-        for pixels in arrays:
-            check_picture(pixels, plan.dtype)
-        mode = plan.mode
-        if mode == "compile" and engine.graphs.state(request.preset).state != "ready":
-            mode = "eager"
-        result = GenerationResult(
-            request=request,
-            preset=engine.presets[request.preset],
-            model=plan.model.name,
-            device=plan.backend.name,
-            dtype=plan.dtype,
-            mode=mode,
-            images=[to_image(pixels) for pixels in arrays],
-            timings=job.finish(),
-            graphs_compiled=self.ledger.graphs - before,
-            notices=engine.notices(job),
-        )
+        engine, preset = self._engine, job.request.preset
+        may_compile = engine.compiles and (job.warm_up or engine.survey.cold == "compile")
+        stays_cold = engine.compiles and not may_compile and engine.graphs.state(preset).state == "cold"
+        result = engine.run(job, may_compile=may_compile)
         if job.warm_up:
             return result
         self._runs += 1
         self._runs_since_graph = 0 if result.graphs_compiled else self._runs_since_graph + 1
-        if cold and not may_compile and engine.compiles:
-            self._background.request(request.preset)
-        info = result.info()
-        paths = [save_picture(image, self.settings.output_dir, info) for image in result.images]
-        log.info("%s, seed %d: %.2f s, %s", request.preset, request.seed, result.timings.total, mode)
-        return replace(result, paths=paths)
+        if stays_cold:
+            self._background.request(preset)
+        result = save_result(result, self.settings.output_dir)
+        log.info("%s, seed %d: %.2f s, %s", preset, job.request.seed, result.timings.total, result.mode)
+        return result
 
     def _explain(self, error: Exception) -> str:
         if isinstance(error, UserError):

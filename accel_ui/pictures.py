@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from PIL import Image, PngImagePlugin, UnidentifiedImageError
 
 from accel_ui.errors import UserError
+from accel_ui.requests import GenerationResult
 
 METADATA_KEY = "accel_ui"
 FLAT = 1.5 / 255  # a picture whose brightest and darkest values are this close has one colour
@@ -59,6 +61,12 @@ def save_picture(image: Image.Image, folder: Path, info: dict[str, Any]) -> Path
     image.save(draft, format="PNG", pnginfo=chunk)
     os.replace(draft, path)
     return path
+
+
+def save_result(result: GenerationResult, folder: Path) -> GenerationResult:
+    """The same result with its pictures on disk; each file carries every parameter."""
+    info = result.info()
+    return replace(result, paths=[save_picture(image, folder, info) for image in result.images])
 
 
 def read_info(path: Path | str) -> dict[str, Any] | None:

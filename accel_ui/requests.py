@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,10 +138,8 @@ class GenerationResult:
 
     def info(self) -> dict:
         """Everything but the pixels, ready for JSON: what the API answers and what the PNG carries."""
-        from dataclasses import asdict
-
-        numbers = asdict(self.preset)
-        numbers.pop("id"), numbers.pop("label")
+        numbers = {name: value for name, value in asdict(self.preset).items() if name not in ("id", "label")}
+        seconds = {**asdict(self.timings), "total": self.timings.total}
         return {
             "prompt": self.request.prompt,
             "negative_prompt": self.request.negative_prompt,
@@ -152,10 +150,7 @@ class GenerationResult:
             "device": self.device,
             "dtype": self.dtype,
             "mode": self.mode,
-            "timings": {
-                **{k: round(v, 4) for k, v in asdict(self.timings).items()},
-                "total": round(self.timings.total, 4),
-            },
+            "timings": {stage: round(value, 4) for stage, value in seconds.items()},
             "graphs_compiled": self.graphs_compiled,
             "notices": list(self.notices),
         }
@@ -185,10 +180,11 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Step:
-    """Denoising step `index` of `count` is over (1-based)."""
+    """Denoising step `index` of `count` is over (1-based); now and then with a small preview of the picture."""
 
     index: int
     count: int
+    preview: Image | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,8 @@ class Settings(BaseSettings):
     max_queue: int = Field(20, ge=1, le=1000, description="requests that may wait; one more is refused")
     time_limit: float = Field(600.0, gt=0, le=86_400, description="seconds one run may take, compilation not counted")
 
+    preview_every: int = Field(2, ge=0, le=1000, description="steps between two previews on the page; 0 is off")
+
     @field_validator("compile_components", mode="before")
     @classmethod
     def _split_names(cls, value: object) -> object:
@@ -100,6 +102,7 @@ def accepted_values(field: str) -> str:
     words = {
         "compile_blocks": "true or false",
         "presets": "the path of an existing TOML file",
+        "preview_every": "a whole number from 0 to 1000",
         "max_queue": "a whole number from 1 to 1000",
         "time_limit": "a number of seconds above 0 and up to 86400",
     }

@@ -47,9 +47,12 @@ def run_command(*arguments: str, env: dict[str, str] | None = None, check: bool 
 
 
 @pytest.fixture(scope="session")
-def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder with the artifacts of all presets of the embedded model, made by `warmup`; a minute or two."""
-    cache = tmp_path_factory.mktemp("warm-cache")
+def warm_cache(pytestconfig: pytest.Config) -> Path:
+    """A cache folder with the artifacts of all presets of the embedded model, made by `warmup`.
+
+    Minutes the first time; pytest keeps the folder, so the next run of the tests only loads them.
+    """
+    cache = pytestconfig.cache.mkdir("warm")
     run_command("warmup", env={"ACCEL_UI_CACHE_DIR": str(cache), "ACCEL_UI_OUTPUT_DIR": str(cache / "out")})
     return cache
 

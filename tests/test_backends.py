@@ -106,7 +106,7 @@ def test_wish_is_obeyed_and_said(machine):
 
 def test_refusal_gives_the_whole_reason(machine):
     machine(cuda=GONE, cpu=CPU)
-    with pytest.raises(DeviceNotFound, match="but no such card: the slot is empty. Set ACCEL_UI_DEVICE=auto"):
+    with pytest.raises(DeviceNotFound, match=r"but no such card: the slot is empty\. Set ACCEL_UI_DEVICE=auto"):
         choose_backend("cuda")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from accel_ui.errors import UserError
 from accel_ui.requests import Done, Failed
 from conftest import run_command
 
@@ -111,6 +112,12 @@ def test_another_size_is_refused_with_its_name(make_manager, warm_cache, dynamo_
     assert "[1, 64, 48]" in event.reason
     assert not dynamo_compiles
     assert result(manager, "a red house", "square", 1).graphs_compiled == 0
+
+
+def test_adapter_is_refused_with_a_way_out(make_manager, warm_cache):
+    pipeline = make_manager(cache_dir=warm_cache)._engine.pipeline
+    with pytest.raises(UserError, match="ACCEL_UI_MODE=eager"):
+        pipeline.load_lora_weights("some/lora")
 
 
 @pytest.mark.parametrize("damage", ["truncated", "changed", "no-about", "other-torch"])

@@ -143,7 +143,7 @@ def test_text_encoders_go_to_the_cpu_when_asked():
 
 def test_text_encoders_on_the_device_when_asked_and_too_large_are_refused():
     assert on_tpu("schnell", 80, text_encoder_device="device").strategy == "whole"
-    with pytest.raises(DoesNotFit, match="ACCEL_UI_TEXT_ENCODER_DEVICE=device.*set it to auto"):
+    with pytest.raises(DoesNotFit, match=r"ACCEL_UI_TEXT_ENCODER_DEVICE=device.*set it to auto"):
         on_tpu("schnell", 32, text_encoder_device="device")
 
 
@@ -184,6 +184,8 @@ def test_component_without_weights_has_no_place():
     assert on_cuda("klein", 80).device_of("tokenizer") is None
 
 
-@pytest.mark.parametrize(("count", "text"), [(23_782_357_120, "23.8 GB"), (167_639_366, "0.2 GB"), (11_000_000, "11.0 MB")])
+@pytest.mark.parametrize(
+    ("count", "text"), [(23_782_357_120, "23.8 GB"), (167_639_366, "0.2 GB"), (11_000_000, "11.0 MB")]
+)
 def test_bytes_are_shown_as_model_pages_do(count, text):
     assert show_bytes(count) == text

@@ -97,7 +97,9 @@ def test_steps_share_a_graph_and_sizes_do_not():
 
 def test_toml_file_gives_presets_in_its_order(toml):
     wide, poster = read_presets(
-        toml(f'[presets.wide]\n{NUMBERS}\n[presets.poster]\n{NUMBERS}label = "Plakat 🖼"\nguidance_scale = 3\nimages = 2\n')
+        toml(
+            f'[presets.wide]\n{NUMBERS}\n[presets.poster]\n{NUMBERS}label = "Plakat 🖼"\nguidance_scale = 3\nimages = 2\n'
+        )
     )
     assert (wide.id, wide.label, wide.height, wide.width, wide.steps, wide.images) == ("wide", "Wide", 64, 96, 2, 1)
     assert (poster.label, poster.guidance_scale, poster.images) == ("Plakat 🖼", 3, 2)
@@ -131,7 +133,7 @@ def test_bad_toml_file_is_named_with_what_to_change(toml, text, words):
 
 
 def test_missing_toml_file_is_named(tmp_path):
-    with pytest.raises(PresetError, match="none.toml"):
+    with pytest.raises(PresetError, match=r"none\.toml"):
         read_presets(tmp_path / "none.toml")
 
 

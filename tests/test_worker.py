@@ -18,10 +18,10 @@ PATIENCE = 20  # seconds after which a test gives up
 class Stage:
     """A worker whose runs take until `go` is set; each job's prompt is its name."""
 
-    def __init__(self, max_waiting: int = 20):
+    def __init__(self):
         self.ran: list[str] = []
         self.began, self.go = threading.Event(), threading.Event()
-        self.worker = Worker(self.run, max_waiting)
+        self.worker = Worker(self.run, max_waiting=3)
 
     def run(self, job: Job) -> None:
         try:
@@ -127,15 +127,14 @@ def test_running_job_has_nobody_ahead(busy):
 
 def test_full_queue_refuses_with_a_sentence_and_a_stopped_job_makes_room(busy):
     stage, _ = busy
-    stage.worker._max_waiting = 2
-    first, second = stage.submit("a"), stage.submit("b")
-    with pytest.raises(RequestError, match=r"The queue is full \(2 requests are waiting\): try again"):
-        stage.submit("c")
+    first, *others = [stage.submit(name) for name in "abc"]
+    with pytest.raises(RequestError, match=r"The queue is full \(3 requests are waiting\): try again"):
+        stage.submit("d")
     first.stop()
-    third = stage.submit("d")
+    others.append(stage.submit("e"))
     stage.go.set()
-    assert [end(job) for job in (second, third)] == [Done(None)] * 2
-    assert stage.ran == ["running", "b", "d"]
+    assert [end(job) for job in others] == [Done(None)] * 3
+    assert stage.ran == ["running", "b", "c", "e"]
 
 
 def test_job_stopped_in_the_queue_never_runs_and_the_next_one_does(busy):
