@@ -76,19 +76,17 @@ def cut_from(pipeline: DiffusionPipeline, preset: Preset, prompt: str) -> str:
     ]
     if not tokenizers:
         return ""
-    tokenizer = tokenizers[-1]
+    tokenizer, text = tokenizers[-1], prompt
     limit = tokenizer.model_max_length
     if "max_sequence_length" in inspect.signature(type(pipeline).__call__).parameters:
         limit = preset.max_sequence_length
-    around = 0
     if getattr(tokenizer, "chat_template", None):  # the pipeline wraps the prompt in a chat message
-        empty = [{"role": "user", "content": ""}]
-        around = len(tokenizer.apply_chat_template(empty, add_generation_prompt=True, tokenize=True, return_dict=False))
-    encoded = tokenizer(prompt, return_offsets_mapping=True, truncation=False, verbose=False)
-    ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
-    special = tokenizer.num_special_tokens_to_add(pair=False)
-    room = limit - max(around, special)
-    spans = [span for span in offsets if span[1] > span[0]]
-    if len(ids) - special <= room or room >= len(spans):
+        message = [{"role": "user", "content": prompt}]
+        text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+    whole = tokenizer(text, return_offsets_mapping=True, verbose=False)
+    read = tokenizer(text, truncation=True, max_length=limit)["input_ids"]
+    if len(whole["input_ids"]) <= len(read):
         return ""
-    return prompt[spans[max(0, room)][0] :].strip()
+    kept = next((i for i, (a, b) in enumerate(zip(whole["input_ids"], read, strict=False)) if a != b), len(read))
+    start = whole["offset_mapping"][kept][0] - text.rfind(prompt)
+    return prompt[max(0, start) :].strip()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, PngImagePlugin, UnidentifiedImageError
+from PIL import Image, PngImagePlugin
 
 from accel_ui.errors import UserError
 from accel_ui.requests import GenerationResult
@@ -75,6 +75,6 @@ def read_info(path: Path | str) -> dict[str, Any] | None:
         with Image.open(path) as image:
             text = getattr(image, "text", {}).get(METADATA_KEY)
         info = json.loads(text) if text else None
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError):
+    except (OSError, ValueError, SyntaxError, RecursionError, Image.DecompressionBombError):
         return None
     return info if isinstance(info, dict) else None

@@ -59,11 +59,11 @@ class GenerationRequest:
         Raises:
             RequestError: naming the first value that cannot be used.
         """
-        if preset not in presets:
+        if not isinstance(preset, str) or preset not in presets:
             raise RequestError(f"There is no preset {_shown(preset)}: choose one of {', '.join(presets)}.")
         return cls(
             prompt=_checked_text(prompt, "prompt", empty=False),
-            preset=str(preset),
+            preset=preset,
             seed=_checked_seed(seed),
             negative_prompt=_checked_text(negative_prompt, "negative prompt", empty=True),
         )
@@ -80,6 +80,8 @@ def _checked_text(value: object, name: str, *, empty: bool) -> str:
     text = value.strip()
     if not text and not empty:
         raise RequestError(f"The {name} is empty: describe the picture you want.")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise RequestError(f"The {name} holds half a character: type it again.")
     if len(text) > MAX_PROMPT_CHARACTERS:
         raise RequestError(
             f"The {name} has {len(text):,} characters: shorten it to {MAX_PROMPT_CHARACTERS:,} or fewer."

@@ -73,20 +73,29 @@ class Settings(BaseSettings):
     @classmethod
     def _split_names(cls, value: object) -> object:
         if isinstance(value, str):
-            return tuple(name.strip() for name in value.split(",") if name.strip())
+            value = tuple(name.strip() for name in value.split(",") if name.strip())
+        if not value:
+            raise ValueError("at least one name")
         return value
 
     @field_validator("presets")
     @classmethod
     def _presets_file_exists(cls, value: Path | None) -> Path | None:
-        if value is not None and not value.expanduser().is_file():
+        if value is not None and not (value := _expanded(value)).is_file():
             raise ValueError("an existing TOML file")
-        return value and value.expanduser()
+        return value
 
     @field_validator("cache_dir", "output_dir")
     @classmethod
     def _absolute(cls, value: Path) -> Path:
-        return value.expanduser().absolute()
+        return _expanded(value).absolute()
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:  # ~nobody
+        raise ValueError(str(error)) from None
 
 
 def variable_name(field: str) -> str:
@@ -101,6 +110,9 @@ def accepted_values(field: str) -> str:
         return "one of " + ", ".join(choices)
     words = {
         "compile_blocks": "true or false",
+        "compile_components": "component names, comma-separated, or auto",
+        "cache_dir": "a folder",
+        "output_dir": "a folder",
         "presets": "the path of an existing TOML file",
         "preview_every": "a whole number from 0 to 1000",
         "max_queue": "a whole number from 1 to 1000",
@@ -127,7 +139,7 @@ def load_settings(env_file: str | Path = ".env") -> Settings:
     known = {variable_name(field) for field in Settings.model_fields}
     for name in os.environ:
         if name.startswith(PREFIX) and name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
             hint = f"did you mean {close[0]}?" if close else "see .env.example for the list."
             raise SettingsError(f"{name} is not a setting of Accel UI; {hint}")
     try:

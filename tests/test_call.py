@@ -16,7 +16,7 @@ from test_presets import bare
 REQUEST = GenerationRequest("a house", "square", 2**63 - 1, "fog")
 
 
-def arguments(model, preset: Preset | None = None, on_step=lambda index, count: None) -> dict:
+def arguments(model, preset: Preset | None = None, on_step=lambda index, latents: None) -> dict:
     return call_arguments(bare(PIPELINES[model.id]), preset or model.presets[0], REQUEST, on_step)
 
 
@@ -46,12 +46,12 @@ def test_seed_rules_a_generator_on_the_cpu(model):
     assert (generator.device.type, generator.initial_seed()) == ("cpu", 2**63 - 1)
 
 
-def test_steps_are_reported_from_one():
-    seen = []
-    tensors = {"latents": object()}
-    on_step_end = arguments(TINY, on_step=lambda index, count: seen.append((index, count)))["callback_on_step_end"]
-    assert [on_step_end(None, index, 0.5, tensors) for index in range(8)] == [tensors] * 8
-    assert seen == [(index, 8) for index in range(1, 9)]
+def test_steps_are_reported_from_one_with_the_latents_where_they_are_given():
+    seen, latents = [], object()
+    on_step_end = arguments(TINY, on_step=lambda *step: seen.append(step))["callback_on_step_end"]
+    for index, tensors in enumerate([{"latents": latents}, {}]):
+        assert on_step_end(None, index, 0.5, tensors) is tensors
+    assert seen == [(1, latents), (2, None)]
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
 
-from accel_ui.settings import Settings, choices_of, default_text, variable_name
+from accel_ui.settings import Settings, choices_of, default_text, load_settings, variable_name
 from conftest import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -31,6 +32,14 @@ def test_defaults_and_descriptions_agree(field):
     assert f"# {described(field)}\n{variable_name(field)}={default}\n" in EXAMPLE
     shown = f"`{default}`" if default else ""
     assert f"| `{variable_name(field)}` | {shown} | {described(field)} |\n" in README
+
+
+def test_copied_example_file_means_the_defaults(monkeypatch):
+    for name in [name for name in os.environ if name.startswith("ACCEL_UI_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr("dotenv.main.os.environ", os.environ)
+    assert load_settings(ROOT / ".env.example") == Settings()
 
 
 def test_ci_runs_the_readme_test_command():

@@ -127,6 +127,7 @@ def pipeline(watched):
 
     pipeline = Encoder()
     pipeline.memory = PromptMemory(pipeline)
+    pipeline.memory.watch = watch
     return pipeline
 
 

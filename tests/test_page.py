@@ -9,7 +9,7 @@ import pytest
 from gradio_client import Client
 
 from accel_ui.pictures import read_info
-from conftest import ROOT
+from conftest import ROOT, Server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SCREENSHOTS = ROOT / "screenshots"
@@ -110,6 +110,22 @@ def test_mistake_gets_a_sentence_under_the_picture(open_page, prompt, seed, word
     page.fill("#seed input, #seed textarea", "")
     generate(page, "A red house", "Draft")
     page.wait_for_selector("#picture img")
+
+
+def test_model_that_cannot_be_loaded_leaves_a_page_that_says_what_to_do(browser, tmp_path):
+    broken = Server(tmp_path, ACCEL_UI_MODEL="/nowhere/at/all", ACCEL_UI_CACHE_DIR=str(tmp_path / "cache"))
+    try:
+        broken.wait_for_port()
+        page = browser.new_page()
+        page.set_default_timeout(60_000)
+        page.goto(broken.url)
+        page.wait_for_selector("#status >> text=ACCEL_UI_MODEL=/nowhere/at/all is no folder here")
+        page.fill("#prompt textarea", "A red house")
+        page.click("#generate")
+        page.wait_for_selector("#progress [role=alert] >> text=no folder here")
+        page.close()
+    finally:
+        broken.close()
 
 
 def test_preset_states_and_reasons_are_shown(open_page):

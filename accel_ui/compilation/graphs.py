@@ -182,7 +182,7 @@ class GraphTable:
         graph = self._graphs.get((target.name, self._preset))
         if graph is None or graph.state == "eager":
             return target.function(module, *args, **kwargs)
-        args, kwargs = own_storage(args, kwargs, contiguous=target.is_block)
+        args, kwargs = own_storage(args, kwargs)
         if graph.state == "cold":
             if not self._may_compile:
                 return target.function(module, *args, **kwargs)

@@ -40,7 +40,7 @@ def _one(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         text = f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)} on {value.device.type}"
         return text if value.is_contiguous() else f"{text}, strides {list(value.stride())}"
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, (bool, int, float, str, torch.dtype, torch.device)):
         return repr(value)
     return type(value).__qualname__
 
@@ -54,28 +54,24 @@ def difference(expected: Description, actual: Description) -> str | None:
     return None
 
 
-def own_storage(args: tuple, kwargs: dict[str, Any], *, contiguous: bool = False) -> tuple[tuple, dict[str, Any]]:
-    """The same tensors in the layout that every call shares.
+def own_storage(args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    """The same tensors as new ones would be: contiguous, from the start of a storage of their own. Others are copied.
 
-    Some pipelines pass ``timesteps[i]`` as it is, and a backend that guards the storage offset (torch_tpu) would compile
-    anew at every step: views into the middle of another tensor are copied. Dynamo guards the stride of a dimension of
-    size 1 too, which says nothing: it becomes what a new tensor would have.
-
-    Args:
-        contiguous: copies tensors that are not contiguous. A block gets slices of what the block before it returned,
-            and the first block does not.
+    Some pipelines pass ``timesteps[i]`` or ``t.expand(batch)`` as they are, and a repeated block gets slices of what the
+    block before it returned, where the first one does not. Dynamo and torch_tpu guard strides and the storage offset,
+    even the stride of a dimension of size 1, which says nothing: each step, or block, would be another graph.
     """
 
     def owned(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        if value.storage_offset():
-            value = value.clone()
-        if contiguous:
-            value = value.contiguous()
-        if value.is_contiguous() and value.numel():
+        if isinstance(value, torch.Tensor):
+            if value.storage_offset() or not value.is_contiguous():
+                value = value.clone(memory_format=torch.contiguous_format)
             strides = tuple(math.prod(value.shape[i + 1 :]) for i in range(value.dim()))
-            value = value if value.stride() == strides else value.as_strided(value.shape, strides)
+            return value if value.stride() == strides or not value.numel() else value.as_strided(value.shape, strides)
+        if isinstance(value, dict):
+            return {name: owned(item) for name, item in value.items()}
+        if type(value) in (list, tuple):
+            return type(value)(map(owned, value))
         return value
 
-    return tuple(map(owned, args)), {name: owned(value) for name, value in kwargs.items()}
+    return owned(args), owned(kwargs)

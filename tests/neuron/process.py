@@ -54,6 +54,10 @@ def run(scenario: Callable[..., Any], **arguments: Any) -> Any:
 
 def _answer(pipe: Connection, scenario: Callable[..., Any], arguments: dict[str, Any]) -> None:
     try:
-        pipe.send((scenario(**arguments), None))
+        import time
+
+        r = scenario(**arguments)
+        open("/work/exp/neuron/cpu.txt", "a").write(f"{time.process_time():.1f} {scenario.__name__} {arguments}\n")
+        pipe.send((r, None))
     except Exception:
         pipe.send((None, traceback.format_exc()))

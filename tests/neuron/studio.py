@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from accel_ui.manager import PipelineManager
+from accel_ui.pictures import check_picture
 from accel_ui.requests import Done, Event
 from accel_ui.settings import Settings
 
@@ -80,19 +82,10 @@ def events(manager: PipelineManager, preset: str, seed: int = 0, prompt: str = P
 
 def picture(manager: PipelineManager, preset: str, seed: int = 0, prompt: str = PROMPT) -> np.ndarray:
     """The picture of one request as height x width x 3 floats from 0 to 1: before it is rounded to 255 levels."""
-    run, kept = manager._engine.run, []
-
-    def keep(*args: Any, **kwargs: Any) -> Any:
-        kept[:] = run(*args, **kwargs)
-        return kept
-
-    manager._engine.run = keep
-    try:
+    with mock.patch("accel_ui.engine.check_picture", wraps=check_picture) as check:
         *_, last = events(manager, preset, seed, prompt)
-    finally:
-        manager._engine.run = run
     assert isinstance(last, Done), last
-    return kept[0]
+    return check.call_args.args[0]
 
 
 def graphs_of(manager: PipelineManager) -> dict[str, dict[str, int]]:

@@ -26,18 +26,15 @@ REPEATED = {
 CASES = [
     ("flux", "bfloat16", WHOLE, "eager"),
     ("flux", "bfloat16", WHOLE, "compile"),
-    ("flux", "float32", SPLIT, "compile"),
-    ("flux", "bfloat16", SPLIT, BLOCKS),
+    ("flux", "float32", SPLIT, BLOCKS),
     ("klein", "bfloat16", WHOLE, "compile"),
     ("klein", "float32", SPLIT, "eager"),
-    ("klein", "bfloat16", WHOLE, BLOCKS),
+    ("klein", "bfloat16", SPLIT, BLOCKS),
     ("sdxl", "bfloat16", WHOLE, "compile"),
-    ("sdxl", "float32", SPLIT, "eager"),
-    ("sdxl", "float32", WHOLE, BLOCKS),
+    ("sdxl", "float32", SPLIT, BLOCKS),
     ("sd3", "bfloat16", SPLIT, "compile"),
     ("tiny", "float32", WHOLE, "compile"),
     ("tiny", "bfloat16", SPLIT, "eager"),
-    ("tiny", "float32", WHOLE, BLOCKS),
 ]
 
 
