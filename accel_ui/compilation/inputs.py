@@ -68,7 +68,7 @@ def own_storage(args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, A
                 value = value.clone(memory_format=torch.contiguous_format)
             strides = tuple(math.prod(value.shape[i + 1 :]) for i in range(value.dim()))
             return value if value.stride() == strides or not value.numel() else value.as_strided(value.shape, strides)
-        if isinstance(value, dict):
+        if type(value) is dict:
             return {name: owned(item) for name, item in value.items()}
         if type(value) in (list, tuple):
             return type(value)(map(owned, value))
