@@ -68,13 +68,13 @@ class NeuronBackend(Backend):
         missing = _why_missing()
         if missing:
             return Detection(False, missing)
-        count = ask("device_count", default=1)
-        if not (_is_current_accelerator() or ask("is_available", default=False)) or not count:
+        count, index = ask("device_count", default=1), ask("current_device", default=0)
+        # Starts the runtime. Where that fails, is_available would say no more than False; here the error passes.
+        properties = ask("get_device_properties", index) if count else None
+        if not count or not (ask("is_available", default=True) or _is_current_accelerator()):
             if os.environ.get("NEURON_RT_VISIBLE_CORES") == "":
                 return Detection(False, "NEURON_RT_VISIBLE_CORES is empty, so that no NeuronCore can be seen")
             return Detection(False, "TorchNeuron finds no NeuronCore; `neuron-ls` tells more")
-        index = ask("current_device", default=0)
-        properties = ask("get_device_properties", index)  # starts the runtime: fails when the cores are taken
         memory = getattr(properties, "total_memory", 0)
         kind = getattr(properties, "name", "") or "Trainium"
         said = f"{memory / 1e9:.1f} GB each" if memory else f"taken to have {SMALLEST_CORE / 1e9:.0f} GB each"
@@ -155,6 +155,7 @@ def _foreign_package() -> str | None:
 
 
 def _is_current_accelerator() -> bool:
+    """What torch itself says; it asks the package's own hooks."""
     import torch
 
     accelerator = torch.accelerator.current_accelerator(check_available=True)

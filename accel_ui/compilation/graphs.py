@@ -275,4 +275,5 @@ class GraphTable:
 
 
 def _first_line(error: BaseException) -> str:
+    error = getattr(error, "inner_exception", error)  # Dynamo wraps what the compiler raised
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -5,6 +5,8 @@ The fork server imports this module, so everything heavy is imported here, at it
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ import numpy as np
 import torch._dynamo
 
 from accel_ui import engine, survey  # noqa: F401
+from accel_ui.backends.neuron import NeuronBackend
 from accel_ui.report import diagnose
 from accel_ui.requests import Compiling, Done
 
@@ -50,15 +53,14 @@ def compare(folder: Path, model: str, presets: Sequence[str], **settings: Any) -
     }
 
 
-def mixed_requests(folder: Path, count: int, **settings: Any) -> dict[str, Any]:
+def mixed_requests(folder: Path, presets: Sequence[str], count: int, **settings: Any) -> dict[str, Any]:
     """`count` requests from four threads after a warm-up, and each of them again alone."""
     device.install()
     neuron = compiler.register()
     manager = Studio(folder, "flux").open(**settings)
-    for preset in manager.presets:
+    for preset in presets:
         list(manager.warm_up(preset))
     warm = len(neuron.graphs)
-    presets = list(manager.presets)
     wanted = [(presets[i % len(presets)], i // 3, PROMPTS[i % len(PROMPTS)]) for i in range(count)]
     together: dict[int, Any] = {}
 
@@ -72,7 +74,7 @@ def mixed_requests(folder: Path, count: int, **settings: Any) -> dict[str, Any]:
     for thread in threads:
         thread.join()
     failures = [event.reason for event in together.values() if not isinstance(event, Done)]
-    alone = range(0, count, 5)
+    alone = range(0, count, 7)
     same = [_pixels(together[i]) == _pixels(events(manager, *wanted[i])[-1]) for i in alone]
     status = manager.status()
     manager.close()
@@ -94,12 +96,12 @@ def reads(folder: Path, model: str, mode: str) -> dict[str, Any]:
     """How often the host waits for a value of the device, in a run of two steps and in one of seven."""
     machine = device.install()
     compiler.register()
-    manager = Studio(folder, model).open(mode=mode)
+    manager = Studio(folder, model).open(mode=mode, preview_every=0)
     counts = {}
     for preset in ("square", "long"):
         picture(manager, preset)
         machine.reads.clear()
-        picture(manager, preset, seed=1, prompt=PROMPTS[4])
+        picture(manager, preset, seed=1)  # its prompt is remembered
         counts[preset] = dict(machine.reads)
     manager.close()
     return {"reads": counts, "dtypes": sorted(str(dtype) for dtype in machine.dtypes)}
@@ -168,6 +170,24 @@ def vae_does_not_compile(folder: Path) -> dict[str, Any]:
         "graphs": len(neuron.graphs),
         "mode": again.result.mode,
     }
+
+
+def detect_package(
+    folder: Path, version: str | None, requires: Sequence[str], code: str, variables: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """What detection says of an installed package torch_neuronx with this metadata and this code; None is no package."""
+    os.environ.update(variables or {})
+    if version:
+        (folder / "torch_neuronx").mkdir()
+        (folder / "torch_neuronx" / "__init__.py").write_text(code)
+        about = folder / f"torch_neuronx-{version}.dist-info"
+        about.mkdir()
+        lines = ["Metadata-Version: 2.1", "Name: torch-neuronx", f"Version: {version}"]
+        (about / "METADATA").write_text("\n".join([*lines, *(f"Requires-Dist: {name}" for name in requires), ""]))
+        sys.path.insert(0, str(folder))
+    backend = NeuronBackend()
+    environment = backend.environment(folder / "cache")
+    return {**vars(backend.detect()), "environment": environment, "compile_obstacle": backend.compile_obstacle()}
 
 
 def start(folder: Path, machine: dict[str, Any], missing: Sequence[str] = (), **settings: Any) -> dict[str, Any]:
