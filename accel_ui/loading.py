@@ -69,7 +69,11 @@ def resolve_model(name: str) -> Model:
             model for model in CATALOGUE.values() if model.id.rpartition("/")[2] == folder.name and model is not TINY
         ]
         return Model(name, folder, named[0] if named else None)
-    if not HUB_ID.fullmatch(name) or name.startswith((".", "~", "/")):
+    if (
+        not HUB_ID.fullmatch(name)
+        or name.startswith((".", "~", "/"))
+        or name.endswith((".safetensors", ".ckpt", ".gguf"))
+    ):
         raise LoadError(
             f"ACCEL_UI_MODEL={name} is no folder here and no Hugging Face id such as {'black-forest-labs/FLUX.1-schnell'}."
         )

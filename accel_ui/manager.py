@@ -191,6 +191,18 @@ class PipelineManager:
             return
         yield from job.events()
 
+    def compile_soon(self, preset: str | None) -> str:
+        """Compiles `preset` when the machine is idle; returns what happens now, in words."""
+        if self._engine is None or self._background is None:
+            return self._not_ready()
+        if preset not in self.presets:
+            return f"There is no preset {preset!r}."
+        state, why = self.preset_state(preset)
+        if state != "cold":
+            return f"{preset} is {state}: {why}."
+        self._background.request(preset)
+        return f"{preset} will be compiled as soon as the machine is idle."
+
     def warm_up(self, preset: str) -> Iterator[Event]:
         """Compiles what `preset` lacks, by one run whose picture is not kept."""
         job = self._warm_up_job(preset)

@@ -12,7 +12,7 @@ import pytest
 from gradio_client import Client
 from PIL import Image
 
-from accel_ui.pictures import read_info
+from accel_ui.metadata import read_info
 from conftest import ROOT
 
 PROMPTS = [

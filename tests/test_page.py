@@ -8,7 +8,7 @@ import shutil
 import pytest
 from gradio_client import Client
 
-from accel_ui.pictures import read_info
+from accel_ui.metadata import read_info
 from conftest import ROOT, Server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -144,6 +144,66 @@ def test_negative_prompt_is_there_only_where_it_is_used(open_page):
     page.wait_for_selector("#negative textarea, #negative input")
     page.locator("#preset label", has_text="Draft").click()
     page.wait_for_selector("#negative textarea, #negative input", state="hidden")
+
+
+def test_keyboard_generates_and_stops(open_page):
+    page = open_page()
+    page.locator("#preset label", has_text="Slow").click()
+    page.fill("#prompt textarea", "A red house")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=/Step [1-9][0-9]* of 400/")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#progress >> text=Stopped.")
+
+
+def test_link_opens_what_it_was_copied_from(open_page, server):
+    page = open_page()
+    page.fill("#seed input, #seed textarea", "77")
+    generate(page, "A sailboat at sunset & a moon", "Draft")
+    page.wait_for_selector("#progress >> text=seed 77")
+    page.click("#share")
+    page.wait_for_function("location.search.includes('seed=77')")
+    other = open_page()
+    other.goto(page.url)
+    other.wait_for_function("document.querySelector('#prompt textarea')?.value === 'A sailboat at sunset & a moon'")
+    assert other.input_value("#seed input, #seed textarea") == "77"
+    assert other.is_checked("#preset input[value=draft]")
+    other.goto(f"{server.url}/?prompt=hello&preset=nope&seed=-5")
+    other.wait_for_selector("#progress [role=alert] >> text=no preset 'nope'")
+    assert other.input_value("#prompt textarea") == "hello"
+
+
+def test_dropped_picture_restores_the_fields(open_page, server):
+    client = Client(server.url, verbose=False)
+    picture, _ = client.predict(prompt="a tent in the snow", preset="portrait", seed=31, api_name="/generate")
+    page = open_page()
+    page.get_by_text("From a picture").click()
+    page.set_input_files("#from-picture input[type=file]", picture)
+    page.wait_for_selector("#restored >> text=are restored")
+    assert page.input_value("#prompt textarea") == "a tent in the snow"
+    assert page.input_value("#seed input, #seed textarea") == "31"
+    assert page.is_checked("#preset input[value=portrait]")
+
+
+def test_previews_are_shown_while_a_run_goes_on(open_page):
+    page = open_page()
+    for prompt in ("A red house at night", "A sailboat on the sea at sunset", "A green hill on a sunny day"):
+        generate(page, prompt, "Draft")
+        page.wait_for_function(
+            "!document.querySelector('#generate').disabled && document.querySelector('#picture img')"
+        )
+    generate(page, "A red house", "Slow")
+    page.wait_for_selector("text=/Step [1-9][0-9]* of 400/")
+    page.wait_for_function("document.querySelector('#picture img')?.naturalWidth === 32")
+    page.click("#stop")
+    page.wait_for_selector("#progress >> text=Stopped.")
+
+
+def test_compile_button_tells_what_happens(open_page):
+    page = open_page()
+    page.get_by_role("tab", name="Device").click()
+    page.click("#compile")
+    page.wait_for_selector("#compile-said >> text=square is ready")
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -10,9 +10,11 @@ import gradio as gr
 from accel_ui.catalogue import CATALOGUE, GENERAL_EXAMPLES
 from accel_ui.jobs import Job
 from accel_ui.manager import PipelineManager
+from accel_ui.metadata import restore
 from accel_ui.requests import MAX_PROMPT_CHARACTERS, Done, Failed, GenerationResult, RequestError, random_seed
 from accel_ui.ui import words
 from accel_ui.ui.api import add_api
+from accel_ui.ui.share import COPY_LINK, read_link
 
 REFRESH = 1.0  # seconds between two looks at the manager's state
 
@@ -21,7 +23,7 @@ def build_page(manager: PipelineManager) -> gr.Blocks:
     """The whole interface around `manager`, which may still be loading."""
     with gr.Blocks(title="Accel UI", analytics_enabled=False, delete_cache=(3600, 86_400)) as demo:
         add_api(manager)  # first: its endpoint names are promised
-        _Page(manager).build()
+        _Page(manager).build(demo)
     return demo
 
 
@@ -32,7 +34,7 @@ class _Page:
         self.manager = manager
         self.jobs: dict[str, Job] = {}
 
-    def build(self) -> None:
+    def build(self, demo: gr.Blocks) -> None:
         """Lays out the page and connects it."""
         known = CATALOGUE.get(self.manager.settings.model)
         title = known.title if known else self.manager.settings.model
@@ -45,8 +47,8 @@ class _Page:
             with gr.Column(scale=5, min_width=300, elem_id="result"):
                 self._result()
         with gr.Tab("Device"):
-            self.machine = gr.HTML(words.machine(status), elem_id="machine")
-        self._connect()
+            self._device(status)
+        self._connect(demo)
 
     def _controls(self, examples: tuple[str, ...]) -> None:
         self.prompt = gr.Textbox(
@@ -85,10 +87,26 @@ class _Page:
         )  # fmt: skip
         self.more = gr.Gallery(label="All pictures of this run", visible=False, columns=4, height=160, elem_id="more")
         self.progress = gr.HTML(elem_id="progress")
+        with gr.Row():
+            self.share = gr.Button("Copy a link to this", size="sm", scale=0, min_width=170, elem_id="share")
+            gr.HTML('<span id="share-said" class="au-muted" role="status"></span>')
         with gr.Accordion("Parameters", open=False):
             self.info = gr.JSON(show_label=False, elem_id="info")
+        with gr.Accordion("From a picture", open=False, elem_id="from-picture"):
+            self.dropped = gr.File(label="Drop a PNG made here, or by AUTOMATIC1111", file_types=["image"], height=110)
+            self.restored = gr.HTML(elem_id="restored")
 
-    def _connect(self) -> None:
+    def _device(self, status: dict[str, Any]) -> None:
+        self.machine = gr.HTML(words.machine(status), elem_id="machine")
+        with gr.Row():
+            choices, default = self._choices()
+            self.to_compile = gr.Dropdown(
+                choices, value=default, label="Compile a preset now", scale=3, elem_id="to-compile"
+            )
+            self.compile = gr.Button("Compile", scale=1, min_width=120, elem_id="compile")
+        self.compile_said = gr.HTML(elem_id="compile-said")
+
+    def _connect(self, demo: gr.Blocks) -> None:
         outputs = [self.picture, self.more, self.progress, self.info, self.go, self.stop]
         gr.on(
             [self.go.click, self.prompt.submit],
@@ -105,11 +123,20 @@ class _Page:
         self.preset.change(
             lambda preset: gr.update(visible=self._uses_negative(preset)), self.preset, self.negative, **quiet
         )
+        self.dropped.upload(
+            self.restore,
+            [self.dropped, self.preset],
+            [self.prompt, self.negative, self.seed, self.preset, self.restored],
+            **quiet,
+        )
+        self.share.click(None, [self.info, self.prompt, self.preset, self.seed], None, js=COPY_LINK, **quiet)
+        self.compile.click(self.compile_now, self.to_compile, self.compile_said, **quiet)
+        demo.load(self.open_link, None, [self.prompt, self.preset, self.seed, self.progress], **quiet)
         seen = gr.State("")
         gr.Timer(REFRESH).tick(
             self.refresh,
             [seen, self.preset],
-            [seen, self.status, self.states, self.machine, self.preset, self.negative],
+            [seen, self.status, self.states, self.machine, self.preset, self.negative, self.to_compile],
             **quiet,
         )
 
@@ -129,7 +156,7 @@ class _Page:
         status = self.manager.status()
         lines = (words.status_line(status), words.preset_states(status["presets"]), words.machine(status))
         if seen == status["phase"]:
-            return (gr.skip(), *lines, gr.skip(), gr.skip())
+            return (gr.skip(), *lines, gr.skip(), gr.skip(), gr.skip())
         choices, default = self._choices()
         value = preset if preset in self.manager.presets else default
         return (
@@ -137,6 +164,7 @@ class _Page:
             *lines,
             gr.update(choices=choices, value=value),
             gr.update(visible=self._uses_negative(value)),
+            gr.update(choices=choices, value=value),
         )
 
     def generate(
@@ -165,6 +193,30 @@ class _Page:
         finally:
             if self.jobs.get(session) is job:
                 del self.jobs[session]
+
+    def restore(self, path: str | None, preset: str | None) -> tuple[Any, ...]:
+        """The fields as the dropped picture tells them; what it does not tell stays."""
+        found = restore(path, self.manager.presets, self.manager.settings.model)
+        words_for_it = " ".join(found.notices) or "Prompt, seed and preset are restored."
+        if not found.prompt:
+            return gr.skip(), gr.skip(), gr.skip(), gr.skip(), words.failure(words_for_it)
+        return (
+            found.prompt,
+            found.negative_prompt,
+            gr.skip() if found.seed is None else str(found.seed),
+            found.preset or preset,
+            words.notice(words_for_it),
+        )
+
+    def open_link(self, request: gr.Request) -> tuple[Any, ...]:
+        """The fields as a shared link asks for them."""
+        shared = read_link(request.query_params, self.manager.presets)
+        fields = [gr.skip() if value is None else value for value in (shared.prompt, shared.preset, shared.seed)]
+        return (*fields, words.failure(shared.notice) if shared.notice else gr.skip())
+
+    def compile_now(self, preset: str | None) -> str:
+        """Puts a preset into the line of those to compile."""
+        return words.notice(self.manager.compile_soon(preset))
 
     def stop_run(self, request: gr.Request) -> Any:
         """Ends the run of this browser tab within a step."""

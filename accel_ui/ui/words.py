@@ -84,6 +84,11 @@ def failure(reason: str) -> str:
     return f'<div class="au-line bad" role="alert">{escape(reason)}</div>'
 
 
+def notice(text: str) -> str:
+    """A sentence that is no failure."""
+    return f'<div class="au-line au-muted" role="status">{escape(text)}</div>'
+
+
 def timings(result: GenerationResult) -> str:
     """How long the run took, and on what."""
     t = result.timings
