@@ -5,6 +5,7 @@ The fork server imports this module, so everything heavy is imported here, at it
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 import threading
@@ -14,6 +15,7 @@ from typing import Any
 
 import diffusers.pipelines.auto_pipeline  # noqa: F401
 import numpy as np
+import torch
 import torch._dynamo
 
 from accel_ui import engine, survey  # noqa: F401
@@ -135,8 +137,10 @@ def cold_preset(folder: Path) -> dict[str, Any]:
     state = manager.preset_state("square")
     first, second = events(manager, "square"), events(manager, "square", seed=1)
     decisions = {row["subject"]: row for row in manager.status()["decisions"]}
+    child = manager._engine.fits_twice()
     manager.close()
     return {
+        "child": child,
         "state": state,
         "compiling": [event.component for event in first if isinstance(event, Compiling) and not event.elapsed],
         "compiling_again": sum(isinstance(event, Compiling) for event in second),
@@ -169,6 +173,46 @@ def vae_does_not_compile(folder: Path) -> dict[str, Any]:
         "tried_again": len(manager.ledger.entries) - tried,
         "graphs": len(neuron.graphs),
         "mode": again.result.mode,
+    }
+
+
+def rules(name: str) -> str:
+    """What the emulated device says when one of its rules is broken."""
+    device.install()
+    compiler.register()
+    ones = torch.ones(2, 2, device="neuron")
+    broken = {
+        "mixed devices": lambda: ones + torch.ones(2, 2),
+        "float64": lambda: torch.ones(2, dtype=torch.float64, device="neuron"),
+        "float64 by conversion": lambda: ones.double(),
+        "generator of the CPU": lambda: torch.randn(2, device="neuron", generator=torch.Generator("cpu")),
+        "another core": lambda: torch.ones(2, device="neuron:1"),
+        "dynamic shapes": lambda: torch.compile(torch.sin, backend="neuron", dynamic=True, fullgraph=True)(ones),
+        "graph of CPU tensors": lambda: torch.compile(torch.sin, backend="neuron", fullgraph=True)(ones.cpu()),
+    }
+    try:
+        broken[name]()
+    except Exception as error:
+        return str(error)
+    return "nothing"
+
+
+def tensors() -> dict[str, Any]:
+    """Tensors of the emulated device where pipelines take them for granted."""
+    device.install()
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4)).to("neuron")
+    copied = copy.deepcopy(module)
+    values = torch.arange(6.0).reshape(2, 3)
+    with torch.no_grad():
+        out, expected = copied(values.to("neuron")), module.to("cpu")(values)
+    into = torch.empty(0, device="neuron")
+    torch.add(out, 1, out=into)
+    return {
+        "same": bool((out.cpu() == expected).all()),
+        "device": str(out.device),
+        "text": repr(out),
+        "resized": tuple(into.shape),
+        "state": sorted(copied.state_dict()),
     }
 
 

@@ -33,6 +33,7 @@ def test_another_size_is_refused_and_the_warm_one_goes_on(in_process, tmp_path, 
 def test_cold_preset_compiles_first_and_says_so(in_process, tmp_path):
     found = in_process(cold_preset, folder=tmp_path)
     assert found["state"][0] == "cold"
+    assert not found["child"]  # the cores belong to one process
     assert found["compiling"] == ["transformer", "vae"]
     assert found["compiling_again"] == 0
     assert (found["first"]["graphs_compiled"], found["second"]["graphs_compiled"]) == (2, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accel_ui.backends.neuron import SMALLEST_CORE
+from accel_ui.backends.neuron import SMALLEST_CORE, NeuronBackend
 from accel_ui.catalogue import FLUX2_KLEIN
 from accel_ui.placement import plan
 from accel_ui.weights import ComponentSize
@@ -93,3 +93,20 @@ def test_klein_fits_one_core_whole():
     sizes = [ComponentSize(name, {"BF16": count // 2}) for name, count in FLUX2_KLEIN.component_bytes.items()]
     placement = plan(sizes, device="neuron:0", memory=SMALLEST_CORE, dtype="bfloat16")
     assert placement.strategy == "whole"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("NRT EXECUTION FAILED: lazy::AllocBind: NRT_RESOURCE", "The NeuronCore is out of memory"),
+        ("nrt_init failed: NRT_RESOURCE, requested 1 available 0", "another process holds them"),
+        ("NRT:nrt_allocate_neuron_cores  NeuronCore(s) not available - Requested:1 Available:0", "another process"),
+    ],
+)
+def test_errors_of_the_runtime_are_explained(error, words):
+    backend = NeuronBackend()
+    assert words in backend.explain(RuntimeError(error))
+    wrapped = RuntimeError("the run failed")
+    wrapped.__cause__ = RuntimeError(error)
+    assert words in backend.explain(wrapped)
+    assert backend.explain(ValueError("something else")) is None
