@@ -13,6 +13,7 @@ from accel_ui.background import BackgroundCompiler
 from accel_ui.compilation.ledger import Ledger
 from accel_ui.environment import ensure_folder, prepare_environment
 from accel_ui.errors import UserError
+from accel_ui.history import History
 from accel_ui.jobs import Job, Stopped
 from accel_ui.presets import Preset
 from accel_ui.requests import Done, Event, Failed, GenerationRequest, GenerationResult, RequestError
@@ -42,6 +43,7 @@ class PipelineManager:
         prepare_environment(settings.cache_dir)
         self.settings = settings
         self.ledger = Ledger()
+        self.history = History(settings.output_dir)
         self._phase: Phase = "loading"
         self._reason = "starting"
         self._engine = None
@@ -247,7 +249,9 @@ class PipelineManager:
         self._runs_since_graph = 0 if result.graphs_compiled else self._runs_since_graph + 1
         if stays_cold:
             self._background.request(preset)
-        result = save_result(result, self.settings.output_dir)
+        owner = job.request.owner
+        result = save_result(result, self.history.folder_of(owner))
+        self.history.prune(owner)
         log.info("%s, seed %d: %.2f s, %s", preset, job.request.seed, result.timings.total, result.mode)
         return result
 

@@ -199,6 +199,32 @@ def test_previews_are_shown_while_a_run_goes_on(open_page):
     page.wait_for_selector("#progress >> text=Stopped.")
 
 
+def test_history_survives_a_reload_and_is_private_to_the_browser(open_page):
+    page = open_page()
+    page.fill("#seed input, #seed textarea", "501")
+    generate(page, "A red house at night", "Draft")
+    page.wait_for_selector("#progress >> text=seed 501")
+    page.fill("#seed input, #seed textarea", "502")
+    generate(page, "A sailboat at sunset", "Portrait")
+    page.wait_for_selector("#progress >> text=seed 502")
+    page.wait_for_function("document.querySelectorAll('#pictures img').length === 2")
+    page.reload()
+    page.wait_for_function("document.querySelectorAll('#pictures img').length === 2")
+    page.locator("#pictures img").nth(1).click()
+    page.wait_for_function("document.querySelector('#prompt textarea')?.value === 'A red house at night'")
+    assert page.input_value("#seed input, #seed textarea") == "501"
+    assert page.is_checked("#preset input[value=draft]")
+    page.wait_for_selector("#picture img")
+    other = open_page()
+    other.wait_for_timeout(1000)
+    assert other.locator("#pictures img").count() == 0
+    page.click("#delete")
+    page.wait_for_function("document.querySelectorAll('#pictures img').length === 1")
+    page.click("#clear")
+    page.wait_for_selector("#history-said >> text=1 picture is deleted")
+    assert page.locator("#pictures img").count() == 0
+
+
 def test_compile_button_tells_what_happens(open_page):
     page = open_page()
     page.get_by_role("tab", name="Device").click()

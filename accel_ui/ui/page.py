@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -10,11 +12,12 @@ import gradio as gr
 from accel_ui.catalogue import CATALOGUE, GENERAL_EXAMPLES
 from accel_ui.jobs import Job
 from accel_ui.manager import PipelineManager
-from accel_ui.metadata import restore
+from accel_ui.metadata import read_info
 from accel_ui.requests import MAX_PROMPT_CHARACTERS, Done, Failed, GenerationResult, RequestError, random_seed
-from accel_ui.ui import words
+from accel_ui.ui import fields, words
 from accel_ui.ui.api import add_api
-from accel_ui.ui.share import COPY_LINK, read_link
+from accel_ui.ui.gallery import Gallery
+from accel_ui.ui.share import COPY_LINK
 
 REFRESH = 1.0  # seconds between two looks at the manager's state
 
@@ -41,11 +44,13 @@ class _Page:
         status = self.manager.status()
         gr.HTML(f'<div class="au-header"><h1>Accel UI</h1><span class="au-muted">{words.escape(title)}</span></div>')
         self.status = gr.HTML(words.status_line(status), elem_id="status")
-        with gr.Tab("Create"), gr.Row(equal_height=False):
-            with gr.Column(scale=4, min_width=300):
-                self._controls(known.examples if known else GENERAL_EXAMPLES)
-            with gr.Column(scale=5, min_width=300, elem_id="result"):
-                self._result()
+        with gr.Tab("Create"):
+            with gr.Row(equal_height=False):
+                with gr.Column(scale=4, min_width=300):
+                    self._controls(known.examples if known else GENERAL_EXAMPLES)
+                with gr.Column(scale=5, min_width=300, elem_id="result"):
+                    self._result()
+            self.gallery = Gallery(self.manager.history)
         with gr.Tab("Device"):
             self._device(status)
         self._connect(demo)
@@ -108,27 +113,36 @@ class _Page:
 
     def _connect(self, demo: gr.Blocks) -> None:
         outputs = [self.picture, self.more, self.progress, self.info, self.go, self.stop]
+        quiet = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        gallery = self.gallery
         gr.on(
             [self.go.click, self.prompt.submit],
             self.generate,
-            [self.prompt, self.preset, self.seed, self.negative],
+            [self.prompt, self.preset, self.seed, self.negative, gallery.owner],
             outputs,
             concurrency_limit=None,  # the manager has the one queue
             show_progress="hidden",  # it would cover the picture
             api_visibility="private",
-        )
-        quiet = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        ).then(gallery.refreshed, gallery.owner, gallery.pictures, **quiet)
         self.stop.click(self.stop_run, None, self.stop, **quiet)
         self.dice.click(lambda: str(random_seed()), None, self.seed, **quiet)
         self.preset.change(
             lambda preset: gr.update(visible=self._uses_negative(preset)), self.preset, self.negative, **quiet
         )
+        values = [self.prompt, self.negative, self.seed, self.preset]
         self.dropped.upload(
-            self.restore,
-            [self.dropped, self.preset],
-            [self.prompt, self.negative, self.seed, self.preset, self.restored],
+            partial(fields.from_picture, self.manager), [self.dropped, self.preset], [*values, self.restored], **quiet
+        )
+        after = [gallery.pictures, gallery.chosen, gallery.said, gallery.delete]
+        gallery.pictures.select(gallery.choose, gallery.owner, gallery.chosen, **quiet).then(
+            self.chosen,
+            [gallery.chosen, self.preset],
+            [self.picture, self.info, gallery.delete, *values, gallery.said],
             **quiet,
         )
+        gallery.delete.click(gallery.delete_one, [gallery.owner, gallery.chosen], after, **quiet)
+        gallery.clear.click(gallery.delete_all, gallery.owner, after, **quiet)
+        demo.load(gallery.open, gallery.owner, [gallery.owner, gallery.pictures], **quiet)
         self.share.click(None, [self.info, self.prompt, self.preset, self.seed], None, js=COPY_LINK, **quiet)
         self.compile.click(self.compile_now, self.to_compile, self.compile_said, **quiet)
         demo.load(self.open_link, None, [self.prompt, self.preset, self.seed, self.progress], **quiet)
@@ -168,13 +182,12 @@ class _Page:
         )
 
     def generate(
-        self, prompt: str, preset: str, seed: str, negative: str, request: gr.Request
+        self, prompt: str, preset: str, seed: str, negative: str, owner: str | None, request: gr.Request
     ) -> Iterator[tuple[Any, ...]]:
         """One run: a tuple for every event."""
         try:
-            job = self.manager.submit(
-                self.manager.request(prompt, preset, (seed or "").strip() or "random", negative or "")
-            )
+            wanted = self.manager.request(prompt, preset, (seed or "").strip() or "random", negative or "")
+            job = self.manager.submit(replace(wanted, owner=owner))
         except RequestError as error:
             yield self._failed(str(error))
             return
@@ -194,25 +207,14 @@ class _Page:
             if self.jobs.get(session) is job:
                 del self.jobs[session]
 
-    def restore(self, path: str | None, preset: str | None) -> tuple[Any, ...]:
-        """The fields as the dropped picture tells them; what it does not tell stays."""
-        found = restore(path, self.manager.presets, self.manager.settings.model)
-        words_for_it = " ".join(found.notices) or "Prompt, seed and preset are restored."
-        if not found.prompt:
-            return gr.skip(), gr.skip(), gr.skip(), gr.skip(), words.failure(words_for_it)
-        return (
-            found.prompt,
-            found.negative_prompt,
-            gr.skip() if found.seed is None else str(found.seed),
-            found.preset or preset,
-            words.notice(words_for_it),
-        )
-
     def open_link(self, request: gr.Request) -> tuple[Any, ...]:
         """The fields as a shared link asks for them."""
-        shared = read_link(request.query_params, self.manager.presets)
-        fields = [gr.skip() if value is None else value for value in (shared.prompt, shared.preset, shared.seed)]
-        return (*fields, words.failure(shared.notice) if shared.notice else gr.skip())
+        return fields.from_link(self.manager, request.query_params)
+
+    def chosen(self, path: str, preset: str | None) -> tuple[Any, ...]:
+        """A picture of the history: shown, with its parameters, and its values in the fields."""
+        return (path or gr.skip(), read_info(path) if path else gr.skip(), gr.update(interactive=bool(path)),
+                *fields.from_picture(self.manager, path, preset))  # fmt: skip
 
     def compile_now(self, preset: str | None) -> str:
         """Puts a preset into the line of those to compile."""

@@ -32,6 +32,10 @@ CSS = """
 .au-table table, .au-table thead, .au-table tr {border: 0 !important}
 .au-table td.num, .au-table th.num {text-align: right; white-space: nowrap}
 #picture img {width: 100%; height: 100%; object-fit: contain}
+#pictures .grid-container {grid-template-columns: repeat(auto-fill, minmax(112px, 1fr)) !important;
+  grid-template-rows: none !important; grid-auto-rows: 112px !important; height: auto !important}
+#pictures .grid-wrap {max-height: 250px; min-height: 0 !important}
+#pictures {height: auto !important; min-height: 130px}
 #dice {align-self: end}
 @media (max-width: 768px) {
   #result {order: -1}
