@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from diffusers import DiffusionPipeline
 
 
+UNET_STAGES = ("down_blocks", "mid_block", "up_blocks")
+
+
 class UnknownComponent(UserError):
     """ACCEL_UI_COMPILE_COMPONENTS names something that the pipeline does not have."""
 
@@ -96,13 +99,24 @@ def find_targets(pipeline: DiffusionPipeline, wanted: Sequence[str], *, blocks: 
 
 
 def _repeated_blocks(name: str, module: nn.Module) -> list[Target]:
-    """The blocks that diffusers itself calls repeated (`_repeated_blocks`), grouped by class."""
-    groups: dict[str, list[nn.Module]] = {}
-    for part in module.modules():
-        if type(part).__name__ in (getattr(module, "_repeated_blocks", None) or ()):
-            groups.setdefault(type(part).__name__, []).append(part)
+    """The blocks that diffusers itself calls repeated (`_repeated_blocks`), grouped by what can share a graph."""
+    repeated = getattr(module, "_repeated_blocks", None) or ()
+    groups: dict[tuple, list[nn.Module]] = {}
+    for path, part in module.named_modules():
+        if type(part).__name__ in repeated:
+            groups.setdefault(_shared_graph_key(path, part), []).append(part)
     if not groups:
         raise UnknownComponent(
             f"ACCEL_UI_COMPILE_BLOCKS=1, but {type(module).__name__} names no repeated blocks: unset it."
         )
-    return [Target(f"{name}.{cls}", name, tuple(parts)) for cls, parts in groups.items()]
+    targets: list[Target] = []
+    for (cls, *_), parts in groups.items():
+        number = 1 + sum(type(target.modules[0]).__name__ == cls for target in targets)
+        targets.append(Target(f"{name}.{cls}" if number == 1 else f"{name}.{cls}.{number}", name, tuple(parts)))
+    return targets
+
+
+def _shared_graph_key(path: str, part: nn.Module) -> tuple:
+    """Class, shapes of parameters, and for a UNet the stage: blocks of one width see another resolution there."""
+    stage = tuple(path.split(".")[:2]) if path.startswith(UNET_STAGES) else ()
+    return type(part).__name__, stage, tuple((name, tuple(value.shape)) for name, value in part.named_parameters())

@@ -234,13 +234,15 @@ def detect_package(
     return {**vars(backend.detect()), "environment": environment, "compile_obstacle": backend.compile_obstacle()}
 
 
-def start(folder: Path, machine: dict[str, Any], missing: Sequence[str] = (), **settings: Any) -> dict[str, Any]:
+def start(
+    folder: Path, machine: dict[str, Any], missing: Sequence[str] = (), pipeline: str = "flux", **settings: Any
+) -> dict[str, Any]:
     """How the app starts on `machine` with a version of the package that lacks some functions, and one picture."""
     device.install(device.Machine(**machine))
     compiler.register()
     for function in missing:
         delattr(torch.neuron, function)
-    studio = Studio(folder, "flux")
+    studio = Studio(folder, pipeline)
     report = diagnose(studio.settings(**settings))
     manager = studio.open(**settings)
     status = manager.status()

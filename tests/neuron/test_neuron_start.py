@@ -88,6 +88,11 @@ def test_core_that_is_too_small_is_refused_before_anything_is_loaded(in_process,
     assert "can be used on neuron:0: choose a smaller model, a device with at least 1.6 MB" in found["reason"]
 
 
+def test_blocks_of_a_model_that_names_none_are_refused_in_words(in_process, tmp_path):
+    found = in_process(start, folder=tmp_path, machine={}, pipeline="sd3", compile_blocks=True)
+    assert found["reason"] == "ACCEL_UI_COMPILE_BLOCKS=1, but SD3Transformer2DModel names no repeated blocks: unset it."
+
+
 def test_klein_fits_one_core_whole():
     """FLUX.2-klein-4B on the smallest core there is, as diffusers documents it."""
     sizes = [ComponentSize(name, {"BF16": count // 2}) for name, count in FLUX2_KLEIN.component_bytes.items()]
