@@ -149,7 +149,7 @@ def build_engine(survey: Survey, settings: Settings, ledger: Ledger) -> Engine:
         ledger=ledger,
         eager_reason=survey.eager_reason,
     )
-    place(pipeline, survey.placement, survey.detection.device)
+    _place(pipeline, survey)
     if survey.eager_reason is None:
         _refuse_adapters(pipeline)
     return Engine(
@@ -175,6 +175,17 @@ def _refuse_adapters(pipeline: DiffusionPipeline) -> None:
     for name in ADAPTER_METHODS:
         if hasattr(pipeline, name):
             setattr(pipeline, name, refuse)
+
+
+def _place(pipeline: DiffusionPipeline, survey: Survey) -> None:
+    """The first use of the device: it may be taken, or full."""
+    try:
+        place(pipeline, survey.placement, survey.detection.device)
+    except Exception as error:
+        known = survey.backend.explain(error)
+        if known is None:
+            raise
+        raise LoadError(known) from error
 
 
 def _with_pipeline(survey: Survey, pipeline: DiffusionPipeline) -> Survey:
