@@ -13,6 +13,7 @@ import numpy as np
 import torch
 import transformers
 
+from accel_ui.backends import Backend
 from accel_ui.call import PROMPT_LENGTH_SHAPES, call_arguments, uses_negative_prompt
 from accel_ui.compilation.artifacts import ArtifactStore
 from accel_ui.compilation.compiler import Compiler
@@ -64,6 +65,11 @@ class Engine:
             self.survey.backend.synchronize()
         return images
 
+    @property
+    def programs_compiled(self) -> int | None:
+        """Programs that the device's own compiler has made in this process; None where it makes none."""
+        return _programs(self.survey.backend)
+
     def uses_negative_prompt(self, preset: str) -> bool:
         """Whether a negative prompt changes the pictures of `preset`."""
         return uses_negative_prompt(self.pipeline, self.presets[preset])
@@ -104,11 +110,24 @@ def build_engine(survey: Survey, settings: Settings, ledger: Ledger) -> Engine:
         store=ArtifactStore(Path(settings.cache_dir) / ARTIFACTS),
         ledger=ledger,
         eager_reason=survey.eager_reason,
+        synchronize=survey.backend.synchronize,
+        programs=lambda: _programs(survey.backend),
     )
-    place(pipeline, survey.placement, survey.detection.device)
+    try:
+        place(pipeline, survey.placement, survey.detection.device)
+    except Exception as error:
+        known = survey.backend.explain(error)
+        if known:
+            raise LoadError(known) from error
+        raise
     engine = Engine(pipeline, survey, by_id, graphs, prompts=None, denoiser=denoiser_name(pipeline))
     engine.prompts = PromptMemory(pipeline, lambda: engine._job.encoding())
     return engine
+
+
+def _programs(backend: Backend) -> int | None:
+    programs = backend.programs()
+    return programs and programs.compiled
 
 
 def _with_pipeline(survey: Survey, pipeline: DiffusionPipeline) -> Survey:

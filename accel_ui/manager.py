@@ -221,7 +221,7 @@ class PipelineManager:
         engine, plan, request = self._engine, self._engine.survey, job.request
         may_compile = engine.compiles and (job.warm_up or plan.cold == "compile")
         cold = engine.graphs.state(request.preset).state == "cold"
-        before = self.ledger.graphs
+        before, programs = self.ledger.graphs, engine.programs_compiled
         arrays = engine.run(job, may_compile=may_compile)
         for pixels in arrays:
             check_picture(pixels, plan.dtype)
@@ -238,6 +238,7 @@ class PipelineManager:
             images=[to_image(pixels) for pixels in arrays],
             timings=job.finish(),
             graphs_compiled=self.ledger.graphs - before,
+            programs_compiled=None if programs is None else engine.programs_compiled - programs,
             notices=engine.notices(job),
         )
         if job.warm_up:
@@ -305,6 +306,7 @@ class PipelineManager:
     def status(self) -> dict[str, Any]:
         """What the page, `status()` and `doctor` show; plain data."""
         plan = self._engine.survey if self._engine else None
+        programs = plan.backend.programs() if plan else None
         return {
             "phase": self._phase,
             "reason": self._reason,
@@ -318,6 +320,7 @@ class PipelineManager:
             "presets": [self._preset_row(preset) for preset in self._presets],
             "ledger": self.ledger.rows(),
             "graphs_compiled": self.ledger.graphs,
+            "programs": vars(programs) if programs else None,
             "runs": self._runs,
             "runs_since_last_graph": self._runs_since_graph,
             "waiting": self._worker.waiting,

@@ -134,6 +134,7 @@ class GenerationResult:
     paths: Sequence[Path] = ()
     timings: Timings = Timings()
     graphs_compiled: int = 0
+    programs_compiled: int | None = None
     notices: Sequence[str] = ()
 
     def info(self) -> dict:
@@ -157,6 +158,7 @@ class GenerationResult:
                 "total": round(self.timings.total, 4),
             },
             "graphs_compiled": self.graphs_compiled,
+            "programs_compiled": self.programs_compiled,
             "notices": list(self.notices),
         }
 

@@ -99,6 +99,10 @@ class Backend(ABC):
         """What the device's compiler has done so far; None where single operations need no program."""
         return None
 
+    def kept_programs(self, cache_dir: Path) -> int | None:
+        """How many of them lie in `cache_dir`; None where there is no such cache."""
+        return None
+
     def release_memory(self) -> None:
         """Gives cached device memory back after an error."""
 

@@ -14,6 +14,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from accel_ui.backends.base import Backend, Detection, Programs
 
@@ -35,9 +36,7 @@ PCI_DEVICES = Path("/sys/bus/pci/devices")
 GOOGLE_PCI_VENDOR = "0x1ae0"
 NETWORK_AND_STORAGE = ("0x01", "0x02")  # PCI classes of Google's other devices in a cloud machine
 HELD = ("already in use", "resource busy", "libtpu_lockfile", "DEVICE_BUSY")  # libtpu's words, of several versions
-HELD_ADVICE = (
-    "the TPU is held by another process: `sudo lsof -w /dev/vfio/* /dev/accel*` shows which; end that program, or wait for it"
-)
+HELD_ADVICE = "the TPU is held by another process: `sudo lsof -w /dev/vfio/* /dev/accel*` shows which; end that program, or wait for it"
 
 
 class TpuBackend(Backend):
@@ -48,11 +47,11 @@ class TpuBackend(Backend):
     eager_at_once = False
 
     def environment(self, cache_dir: Path) -> dict[str, str]:
+        if find_spec(PACKAGE) is None:
+            return {}
         variables = {
             "TORCH_TPU_TIER3_COMPILATION_CACHE_ROOT": str(cache_dir / PROGRAMS),
-            # Its second cache lies in /dev/shm, is gone after a reboot, and a program found there is never written
-            # to the folder above: a warm-up could leave that empty (measured, torch_tpu 0.2.0). 0 switches it off.
-            "TORCH_TPU_TIER2_COMPILATION_CACHE": "0",
+            "TORCH_TPU_TIER2_COMPILATION_CACHE": _name_in_memory(cache_dir / PROGRAMS),
             "TF_CPP_MIN_LOG_LEVEL": "2",  # XLA's own log, warnings included
         }
         if not _chip_on_the_bus():
@@ -79,7 +78,9 @@ class TpuBackend(Backend):
         # creates a tensor.
         accelerator = torch.accelerator.current_accelerator()
         if accelerator is None or accelerator.type != "tpu":
-            return Detection(False, f"{PACKAGE} {metadata.version(PACKAGE)} is installed, but found no TPU on the PCI bus")
+            if os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD") == "0":
+                return Detection(False, f"TORCH_DEVICE_BACKEND_AUTOLOAD=0 keeps torch from loading {PACKAGE}")
+            return Detection(False, f"{PACKAGE} {metadata.version(PACKAGE)} found no TPU on the PCI bus")
         try:
             count = torch.accelerator.device_count()
         except RuntimeError as error:
@@ -124,6 +125,9 @@ class TpuBackend(Backend):
         compiled = stats.num_compilations
         return Programs(compiled, stats.num_cache_reqs - stats.num_cache_hits - compiled)
 
+    def kept_programs(self, cache_dir: Path) -> int:
+        return sum(1 for _ in (cache_dir / PROGRAMS).rglob("*.bin"))
+
     def fingerprint(self) -> dict[str, str]:
         import torch
 
@@ -150,6 +154,22 @@ def _chip_on_the_bus() -> bool:
         if vendor == GOOGLE_PCI_VENDOR and not kind.startswith(NETWORK_AND_STORAGE):
             return True
     return False
+
+
+def _name_in_memory(folder: Path) -> str:
+    """A name for torch_tpu's second cache of programs, in /dev/shm, that belongs to `folder` alone.
+
+    The folder works only together with the second cache, and what is found there is never written to the folder
+    (measured, torch_tpu 0.2.0): under one name for all, a warm-up could leave a new folder empty until a reboot.
+    """
+    name = folder / "name"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not name.exists():
+            name.write_text(f"accel-ui-{uuid4().hex[:12]}")
+        return name.read_text().strip()
+    except OSError:  # said in words when the app checks its folders
+        return "disabled"
 
 
 def _version_problem() -> str | None:

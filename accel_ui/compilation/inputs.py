@@ -61,6 +61,10 @@ def own_storage(args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, A
     """
 
     def owned(value: Any) -> Any:
-        return value.clone() if isinstance(value, torch.Tensor) and value.storage_offset() else value
+        if isinstance(value, torch.Tensor):
+            return value.clone() if value.storage_offset() else value
+        if isinstance(value, dict):
+            return {name: owned(item) for name, item in value.items()}
+        return type(value)(map(owned, value)) if type(value) in (list, tuple) else value
 
-    return tuple(map(owned, args)), {name: owned(value) for name, value in kwargs.items()}
+    return owned(args), owned(kwargs)

@@ -40,6 +40,9 @@ class _ClientCreateArgs(ctypes.Structure):
 
 def install() -> None:
     """Makes the next `import torch` find one TPU chip."""
+    # The plugin splits large programs among threads, and a program read back from disk lacks some of the parts
+    # ("Function transpose_copy_fusion.49 not found"): XLA's CPU compiler alone does this.
+    os.environ["XLA_FLAGS"] = "--xla_cpu_parallel_codegen_split_count=1"
     os.environ["TPU_LIBRARY_PATH"] = str(_plugin())
     library = ctypes.CDLL(os.environ["TPU_LIBRARY_PATH"], mode=os.RTLD_NOW | os.RTLD_LOCAL)
     library.GetPjrtApi.restype = ctypes.c_void_p
