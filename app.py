@@ -1,49 +1,50 @@
-"""Serves the page and the API: `python app.py`, or `gradio app.py` while you edit."""
+"""Serves the page and the API: `python app.py`, or `gradio app.py` while you edit the page."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
+import threading
 
+from accel_ui.environment import prepare_environment
 from accel_ui.errors import UserError
 from accel_ui.settings import load_settings
 
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
 logging.getLogger("httpx").setLevel(logging.WARNING)  # it prints every request of Gradio's own start-up
+if os.environ.get("SPACE_ID"):
+    os.environ.setdefault("GRADIO_SERVER_NAME", "0.0.0.0")
 try:
     settings = load_settings()  # before gradio and torch: both read the environment when they are imported
 except UserError as error:
     sys.exit(str(error))
-if os.environ.get("SPACE_ID"):
-    os.environ.setdefault("GRADIO_SERVER_NAME", "0.0.0.0")
-
-from accel_ui.environment import prepare_environment  # noqa: E402
-
 prepare_environment(settings.cache_dir)
 
 import gradio as gr  # noqa: E402
 
 from accel_ui.manager import PipelineManager  # noqa: E402
-from accel_ui.ui.page import build_page  # noqa: E402
-from accel_ui.ui.theme import CSS, make_theme  # noqa: E402
 
-if gr.NO_RELOAD:  # reload mode runs this file again; the model stays
+if gr.NO_RELOAD:
     manager = PipelineManager(settings)
+    core = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "accel_ui"}
+else:
+    sys.modules.update(core)  # Gradio dropped all modules, but the manager stays, and so must the classes of its events
+
+from accel_ui.ui.launch import launch_options  # noqa: E402
+from accel_ui.ui.page import build_page  # noqa: E402
 
 demo = build_page(manager)
 
+
+def serve(demo: gr.Blocks) -> None:
+    """Answers the port, then loads the model behind it: importing torch first would hold it up."""
+    demo.launch(**launch_options(settings), prevent_thread_lock=True)
+    manager.start()
+    if threading.current_thread() is threading.main_thread():  # reload mode runs this file in a thread of its own
+        demo.block_thread()
+        manager.close()
+
+
 if __name__ == "__main__":
-    demo.launch(
-        theme=make_theme(),
-        css=CSS,
-        allowed_paths=[str(settings.output_dir)],
-        max_threads=settings.max_queue + 40,  # a waiting request holds a thread
-        show_error=False,
-        enable_monitoring=False,
-        run_history=False,
-        footer_links=["api"],
-        prevent_thread_lock=True,
-    )
-    manager.start()  # after the port answers: importing torch would hold it up
-    demo.block_thread()
+    serve(demo)

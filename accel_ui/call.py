@@ -28,16 +28,19 @@ def uses_negative_prompt(pipeline: DiffusionPipeline, preset: Preset) -> bool:
 
 
 def call_arguments(
-    pipeline: DiffusionPipeline, preset: Preset, request: GenerationRequest, on_step: Callable[[int, int], None]
+    pipeline: DiffusionPipeline,
+    preset: Preset,
+    request: GenerationRequest,
+    on_step: Callable[[int, torch.Tensor | None], None],
 ) -> dict[str, Any]:
     """Keyword arguments for `pipeline(...)`, all by name: the first parameter is not the prompt everywhere.
 
     Args:
-        on_step: called with (index, count) after each denoising step.
+        on_step: called after each denoising step with its number, from 1, and the latents where the pipeline gives them.
     """
 
     def on_step_end(pipeline: DiffusionPipeline, index: int, timestep: Any, tensors: dict) -> dict:
-        on_step(index + 1, preset.steps)
+        on_step(index + 1, tensors.get("latents"))
         return tensors
 
     arguments = {

@@ -71,9 +71,9 @@ TINY = KnownModel(
     examples=(
         "A red house on a green hill at night, stars",
         "A sailboat on the sea at sunset",
-        "A blue hot air balloon over snowy mountains",
+        "A blue hot air balloon over snowy mountains on a sunny day",
         "A yellow tent in the snow under northern lights",
-        "A lighthouse on the right under a stormy sky",
+        "A lighthouse on the right, on the sea under a stormy sky",
         "A pink windmill in a flower meadow, a rainbow",
     ),
 )

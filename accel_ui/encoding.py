@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,13 +28,14 @@ class PromptMemory:
     The pipeline goes on calling `self.encode_prompt(...)` itself, so this works for every pipeline without
     knowing what its embeddings are called.
 
-    Args:
-        watch: a context for the time that encoding takes.
+    Attributes:
+        watch: makes a context that is entered while the text encoders run.
     """
 
-    def __init__(self, pipeline: DiffusionPipeline, watch: Callable[[], AbstractContextManager[None]]):
+    def __init__(self, pipeline: DiffusionPipeline):
+        self.watch: Callable[[], AbstractContextManager[None]] = nullcontext
         self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
-        self._encode, self._watch = pipeline.encode_prompt, watch
+        self._encode = pipeline.encode_prompt
         pipeline.encode_prompt = self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -43,7 +44,7 @@ class PromptMemory:
         except NotHashable:
             return self._encode(*args, **kwargs)
         if key not in self._remembered:
-            with self._watch():
+            with self.watch():
                 self._remembered[key] = self._encode(*args, **kwargs)
             if len(self._remembered) > REMEMBERED_PROMPTS:
                 self._remembered.popitem(last=False)
@@ -75,19 +76,17 @@ def cut_from(pipeline: DiffusionPipeline, preset: Preset, prompt: str) -> str:
     ]
     if not tokenizers:
         return ""
-    tokenizer = tokenizers[-1]
+    tokenizer, text = tokenizers[-1], prompt
     limit = tokenizer.model_max_length
     if "max_sequence_length" in inspect.signature(type(pipeline).__call__).parameters:
         limit = preset.max_sequence_length
-    around = 0
     if getattr(tokenizer, "chat_template", None):  # the pipeline wraps the prompt in a chat message
-        empty = [{"role": "user", "content": ""}]
-        around = len(tokenizer.apply_chat_template(empty, add_generation_prompt=True, tokenize=True, return_dict=False))
-    encoded = tokenizer(prompt, return_offsets_mapping=True, truncation=False, verbose=False)
-    ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
-    special = tokenizer.num_special_tokens_to_add(pair=False)
-    room = limit - max(around, special)
-    spans = [span for span in offsets if span[1] > span[0]]
-    if len(ids) - special <= room or room >= len(spans):
+        message = [{"role": "user", "content": prompt}]
+        text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+    whole = tokenizer(text, return_offsets_mapping=True, verbose=False)
+    read = tokenizer(text, truncation=True, max_length=limit)["input_ids"]
+    if len(whole["input_ids"]) <= len(read):
         return ""
-    return prompt[spans[max(0, room)][0] :].strip()
+    kept = next((i for i, (a, b) in enumerate(zip(whole["input_ids"], read, strict=False)) if a != b), len(read))
+    start = whole["offset_mapping"][kept][0] - text.rfind(prompt)
+    return prompt[max(0, start) :].strip()

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 import transformers
 
-from accel_ui.backends import Backend
 from accel_ui.call import PROMPT_LENGTH_SHAPES, call_arguments, uses_negative_prompt
 from accel_ui.compilation.artifacts import ArtifactStore
 from accel_ui.compilation.compiler import Compiler
@@ -23,14 +22,22 @@ from accel_ui.compilation.targets import Target, denoiser_name, find_targets
 from accel_ui.decisions import Decision
 from accel_ui.encoding import PromptMemory, cut_from
 from accel_ui.environment import ARTIFACTS
+from accel_ui.errors import UserError
 from accel_ui.jobs import Job
 from accel_ui.loading import LoadError, load_pipeline, place
+from accel_ui.pictures import check_picture, to_image
+from accel_ui.placement import head_room
 from accel_ui.presets import Preset, check_sizes, derived_presets, size_factor
+from accel_ui.preview import Preview, PreviewTap
+from accel_ui.requests import GenerationResult
 from accel_ui.settings import Settings
 from accel_ui.survey import Survey
 
 if TYPE_CHECKING:
     from diffusers import DiffusionPipeline
+
+
+ADAPTER_METHODS = ("load_lora_weights", "fuse_lora", "unfuse_lora", "load_ip_adapter")
 
 
 @dataclass
@@ -43,39 +50,72 @@ class Engine:
     graphs: GraphTable
     prompts: PromptMemory
     denoiser: str
-    _job: Job | None = None
+    preview: Preview
+    preview_every: int
 
     @property
     def compiles(self) -> bool:
         """Whether presets get graphs at all."""
         return self.survey.eager_reason is None
 
-    def run(self, job: Job, *, may_compile: bool) -> Sequence[np.ndarray]:
-        """Makes the pictures of `job`: height x width x 3 floats from 0 to 1 each.
+    def fits_twice(self) -> bool:
+        """Whether a child process may load a second copy of the pipeline, to compile it there."""
+        backend, placement = self.survey.backend, self.survey.placement
+        if not (backend.shares_with_child and backend.keeps_artifacts):
+            return False
+        weights = sum(assignment.bytes for assignment in placement.assignments)
+        free = backend.detect().memory
+        return weights + head_room(free, weights) <= free
+
+    def run(self, job: Job, *, may_compile: bool) -> GenerationResult:
+        """Makes the pictures of `job`; they are checked, and not on disk yet.
 
         Raises:
-            Stopped, GraphRefused, and whatever the pipeline raises.
+            Stopped, GraphRefused, BadPicture, and whatever the pipeline raises.
         """
-        self._job, preset = job, self.presets[job.request.preset]
-        arguments = call_arguments(self.pipeline, preset, job.request, job.step)
+        plan, preset = self.survey, self.presets[job.request.preset]
+        before, programs = self.graphs.made, plan.backend.programs_compiled()
+        arrays = self._pixels(job, preset, may_compile)
+        for pixels in arrays:
+            check_picture(pixels, plan.dtype)
+        ready = self.graphs.state(preset.id).state == "ready"
+        return GenerationResult(
+            request=job.request,
+            preset=preset,
+            model=plan.model.name,
+            device=plan.backend.name,
+            dtype=plan.dtype,
+            mode=plan.mode if ready or plan.mode != "compile" else "eager",
+            images=[to_image(pixels) for pixels in arrays],
+            timings=job.finish(),
+            graphs_compiled=self.graphs.made - before,
+            programs_compiled=None if programs is None else plan.backend.programs_compiled() - programs,
+            notices=self._notices(job),
+        )
+
+    def _pixels(self, job: Job, preset: Preset, may_compile: bool) -> Sequence[np.ndarray]:
+        """Height x width x 3 floats from 0 to 1, for each picture."""
+        tap = PreviewTap(self.preview, self.preview_every, preset)
+        self.prompts.watch = job.encoding
+
+        def on_step(index: int, latents: torch.Tensor | None) -> None:
+            thumbnail = None if latents is None else tap.after_step(self.pipeline.scheduler, index, latents)
+            job.step(index, preset.steps, thumbnail)
+
+        arguments = call_arguments(self.pipeline, preset, job.request, on_step)
         with self.graphs.running(preset.id, job, may_compile=may_compile):
             # no_grad, never inference_mode: a graph is made for one of them, and torch_tpu cannot compile the other.
             with torch.no_grad():
                 images = self.pipeline(**arguments).images
             self.survey.backend.synchronize()
+        tap.finished(images[0])
         return images
-
-    @property
-    def programs_compiled(self) -> int | None:
-        """Programs that the device's own compiler has made in this process; None where it makes none."""
-        return _programs(self.survey.backend)
 
     def uses_negative_prompt(self, preset: str) -> bool:
         """Whether a negative prompt changes the pictures of `preset`."""
         return uses_negative_prompt(self.pipeline, self.presets[preset])
 
-    def notices(self, job: Job) -> list[str]:
-        """What the user should know about a request, apart from errors."""
+    def _notices(self, job: Job) -> list[str]:
         request, preset = job.request, self.presets[job.request.preset]
         notices = []
         cut = cut_from(self.pipeline, preset, request.prompt)
@@ -111,23 +151,45 @@ def build_engine(survey: Survey, settings: Settings, ledger: Ledger) -> Engine:
         ledger=ledger,
         eager_reason=survey.eager_reason,
         synchronize=survey.backend.synchronize,
-        programs=lambda: _programs(survey.backend),
+        programs=survey.backend.programs_compiled,
     )
+    _place(pipeline, survey)
+    if survey.eager_reason is None:
+        _refuse_adapters(pipeline)
+    return Engine(
+        pipeline=pipeline,
+        survey=survey,
+        presets=by_id,
+        graphs=graphs,
+        prompts=PromptMemory(pipeline),
+        denoiser=denoiser_name(pipeline),
+        preview=Preview(),
+        preview_every=settings.preview_every,
+    )
+
+
+def _refuse_adapters(pipeline: DiffusionPipeline) -> None:
+    """An adapter changes the modules that the graphs were made from: they would ignore it, or be made again."""
+
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise UserError(
+            "Adapters cannot be added to a compiled pipeline: set ACCEL_UI_MODE=eager, or save a pipeline with the adapter fused."
+        )
+
+    for name in ADAPTER_METHODS:
+        if hasattr(pipeline, name):
+            setattr(pipeline, name, refuse)
+
+
+def _place(pipeline: DiffusionPipeline, survey: Survey) -> None:
+    """The first use of the device: it may be taken, or full."""
     try:
         place(pipeline, survey.placement, survey.detection.device)
     except Exception as error:
         known = survey.backend.explain(error)
-        if known:
-            raise LoadError(known) from error
-        raise
-    engine = Engine(pipeline, survey, by_id, graphs, prompts=None, denoiser=denoiser_name(pipeline))
-    engine.prompts = PromptMemory(pipeline, lambda: engine._job.encoding())
-    return engine
-
-
-def _programs(backend: Backend) -> int | None:
-    programs = backend.programs()
-    return programs and programs.compiled
+        if known is None:
+            raise
+        raise LoadError(known) from error
 
 
 def _with_pipeline(survey: Survey, pipeline: DiffusionPipeline) -> Survey:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from accel_ui.requests import (
     Compiling,
@@ -21,6 +22,9 @@ from accel_ui.requests import (
     Step,
     Timings,
 )
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 HEARTBEAT = 0.5  # seconds between repeated events while nothing new happens, so that a page can count up
 
@@ -109,13 +113,13 @@ class Job:
         """Hands `event` to the reader."""
         self._events.put(event)
 
-    def step(self, index: int, count: int) -> None:
+    def step(self, index: int, count: int, preview: Image | None = None) -> None:
         """Denoising step `index` of `count` is over (1-based).
 
         Raises:
             Stopped
         """
-        self.emit(Step(index, count))
+        self.emit(Step(index, count, preview))
         self.check()
 
     def finish(self) -> Timings:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TINY_FOLDER = Path(__file__).parent / "tiny"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 MODEL_INDEX = "model_index.json"
+TOKEN = re.compile(r"hf_\w{8,}")
 
 
 class LoadError(UserError):
@@ -55,19 +56,30 @@ def resolve_model(name: str) -> Model:
     """
     if name == TINY.id:
         return Model(name, TINY_FOLDER, TINY)
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    folder = _folder(name)
+    if folder:
         if not (folder / MODEL_INDEX).is_file():
             raise LoadError(
                 f"ACCEL_UI_MODEL={name} is a folder without {MODEL_INDEX}: give the folder that "
                 "`DiffusionPipeline.save_pretrained` wrote."
             )
-        return Model(name, folder, CATALOGUE.get(folder.name))
+        named = [
+            model for model in CATALOGUE.values() if model.id.rpartition("/")[2] == folder.name and model is not TINY
+        ]
+        return Model(name, folder, named[0] if named else None)
     if not HUB_ID.fullmatch(name) or name.startswith((".", "~", "/")):
         raise LoadError(
             f"ACCEL_UI_MODEL={name} is no folder here and no Hugging Face id such as {'black-forest-labs/FLUX.1-schnell'}."
         )
     return Model(name, None, CATALOGUE.get(name))
+
+
+def _folder(name: str) -> Path | None:
+    try:
+        folder = Path(name).expanduser()
+        return folder if folder.is_dir() else None
+    except (OSError, RuntimeError, ValueError):  # too long for a file name, no such user, a null byte
+        return None
 
 
 def read_sizes(model: Model) -> list[ComponentSize]:
@@ -101,9 +113,12 @@ def read_sizes(model: Model) -> list[ComponentSize]:
 
 def _read_json(path: Path) -> dict:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        raise LoadError(f"{path} is damaged: it is no JSON.") from None
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise LoadError(f"{path} is damaged: it is no JSON object.")
+    return content
 
 
 def load_pipeline(model: Model, dtype: str) -> DiffusionPipeline:
@@ -169,7 +184,12 @@ def explain(error: BaseException, model: Model) -> str:
         if isinstance(cause, (ConnectionError, TimeoutError)) or type(cause).__module__.startswith("httpx"):
             return f"Hugging Face does not answer while loading {name}: check the network, or set ACCEL_UI_MODEL to a folder or to tiny."
     first_line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return f"{name} cannot be loaded: {first_line[:300]}"
+    return f"{name} cannot be loaded: {_without_tokens(first_line)[:300]}"
+
+
+def _without_tokens(text: str) -> str:
+    token = os.environ.get("HF_TOKEN")
+    return TOKEN.sub("[token]", text.replace(token, "[token]") if token else text)
 
 
 def _chain(error: BaseException | None):

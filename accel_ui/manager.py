@@ -7,7 +7,6 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Literal
 
 from accel_ui.background import BackgroundCompiler
@@ -46,7 +45,7 @@ class PipelineManager:
         self._phase: Phase = "loading"
         self._reason = "starting"
         self._engine = None
-        self._loaded = threading.Event()
+        self._started, self._loaded = False, threading.Event()
         self._runs = self._runs_since_graph = 0
         self._background: BackgroundCompiler | None = None
         self._worker = Worker(self._run, settings.max_queue)
@@ -59,9 +58,11 @@ class PipelineManager:
     # Life
 
     def start(self) -> None:
-        """Begins to load, in the background."""
-        self._worker.do(self._load)
-        self._worker.start()
+        """Begins to load, in the background. A second call does nothing."""
+        if not self._started:
+            self._started = True
+            self._worker.do(self._load)
+            self._worker.start()
 
     def wait_until_loaded(self, timeout: float | None = None) -> bool:
         """Waits for the end of loading, good or bad; False when `timeout` seconds were not enough."""
@@ -101,7 +102,13 @@ class PipelineManager:
                 for preset in engine.presets:
                     engine.graphs.load(preset)
             self._engine, self._presets = engine, tuple(engine.presets.values())
-            self._background = self._make_background()
+            self._background = BackgroundCompiler(
+                may_spawn=engine.fits_twice,
+                environment=as_environment(self.settings) | {variable_name("warmup"): "none"},
+                load=lambda preset: self._worker.do(lambda: engine.graphs.load(preset)),
+                give_up=lambda preset, why: self._worker.do(lambda: engine.graphs.give_up(preset, why)),
+                compile_here=self._compile_when_idle,
+            )
             self._phase, self._reason = "ready", f"loaded in {time.perf_counter() - started:.1f} s"
             log.info("%s is %s", self.settings.model, self._reason)
             self._warm_up_as_set()
@@ -216,41 +223,21 @@ class PipelineManager:
             job.emit(Failed(self._explain(error)))
 
     def _make(self, job: Job) -> GenerationResult:
-        from accel_ui.pictures import check_picture, save_picture, to_image
+        from accel_ui.pictures import save_result
 
-        engine, plan, request = self._engine, self._engine.survey, job.request
-        may_compile = engine.compiles and (job.warm_up or plan.cold == "compile")
-        cold = engine.graphs.state(request.preset).state == "cold"
-        before, programs = self.ledger.graphs, engine.programs_compiled
-        arrays = engine.run(job, may_compile=may_compile)
-        for pixels in arrays:
-            check_picture(pixels, plan.dtype)
-        mode = plan.mode
-        if mode == "compile" and engine.graphs.state(request.preset).state != "ready":
-            mode = "eager"
-        result = GenerationResult(
-            request=request,
-            preset=engine.presets[request.preset],
-            model=plan.model.name,
-            device=plan.backend.name,
-            dtype=plan.dtype,
-            mode=mode,
-            images=[to_image(pixels) for pixels in arrays],
-            timings=job.finish(),
-            graphs_compiled=self.ledger.graphs - before,
-            programs_compiled=None if programs is None else engine.programs_compiled - programs,
-            notices=engine.notices(job),
-        )
+        engine, preset = self._engine, job.request.preset
+        may_compile = engine.compiles and (job.warm_up or engine.survey.cold == "compile")
+        stays_cold = engine.compiles and not may_compile and engine.graphs.state(preset).state == "cold"
+        result = engine.run(job, may_compile=may_compile)
         if job.warm_up:
             return result
         self._runs += 1
         self._runs_since_graph = 0 if result.graphs_compiled else self._runs_since_graph + 1
-        if cold and not may_compile and engine.compiles:
-            self._background.request(request.preset)
-        info = result.info()
-        paths = [save_picture(image, self.settings.output_dir, info) for image in result.images]
-        log.info("%s, seed %d: %.2f s, %s", request.preset, request.seed, result.timings.total, mode)
-        return replace(result, paths=paths)
+        if stays_cold:
+            self._background.request(preset)
+        result = save_result(result, self.settings.output_dir)
+        log.info("%s, seed %d: %.2f s, %s", preset, job.request.seed, result.timings.total, result.mode)
+        return result
 
     def _explain(self, error: Exception) -> str:
         if isinstance(error, UserError):
@@ -264,41 +251,18 @@ class PipelineManager:
             return known
         return f"The run failed for a reason of the program's own; the server's log has it under {reference}."
 
-    # Warm-up
-
-    def _make_background(self) -> BackgroundCompiler:
-        from accel_ui.placement import head_room
-
-        engine, plan = self._engine, self._engine.survey
-        total = sum(assignment.bytes for assignment in plan.placement.assignments)
-
-        def may_spawn() -> bool:
-            if not (plan.backend.shares_with_child and plan.backend.keeps_artifacts):
-                return False
-            free = plan.backend.detect().memory
-            return total + head_room(free, total) <= free
-
-        def compile_here(preset: str) -> None:
-            job = self._warm_up_job(preset)
-            self._worker.do_when_idle(lambda: self._run(job))
-            *_, last = job.events()
-            if isinstance(last, Failed):
-                raise RuntimeError(last.reason)
-
-        return BackgroundCompiler(
-            may_spawn=may_spawn,
-            environment=as_environment(self.settings) | {variable_name("warmup"): "none"},
-            load=lambda preset: self._worker.do(lambda: engine.graphs.load(preset)),
-            give_up=lambda preset, why: self._worker.do(lambda: engine.graphs.give_up(preset, why)),
-            compile_here=compile_here,
-        )
+    def _compile_when_idle(self, preset: str) -> None:
+        """Blocks the caller, never the accelerator's thread, until `preset` is compiled or cannot be."""
+        job = self._warm_up_job(preset)
+        self._worker.do_when_idle(lambda: self._run(job))
+        *_, last = job.events()
+        if isinstance(last, Failed):
+            raise RuntimeError(last.reason)
 
     def _warm_up_as_set(self) -> None:
         presets = {"none": [], "default": list(self.presets)[:1], "all": list(self.presets)}[self.settings.warmup]
-        if not self._engine.compiles:
-            return
         for preset in presets:
-            if self._engine.graphs.state(preset).state == "cold":
+            if self._engine.compiles and self._engine.graphs.state(preset).state == "cold":
                 self._background.request(preset)
 
     # Truth

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, PngImagePlugin, UnidentifiedImageError
+from PIL import Image, PngImagePlugin
 
 from accel_ui.errors import UserError
+from accel_ui.requests import GenerationResult
 
 METADATA_KEY = "accel_ui"
 FLAT = 1.5 / 255  # a picture whose brightest and darkest values are this close has one colour
@@ -61,12 +63,18 @@ def save_picture(image: Image.Image, folder: Path, info: dict[str, Any]) -> Path
     return path
 
 
+def save_result(result: GenerationResult, folder: Path) -> GenerationResult:
+    """The same result with its pictures on disk; each file carries every parameter."""
+    info = result.info()
+    return replace(result, paths=[save_picture(image, folder, info) for image in result.images])
+
+
 def read_info(path: Path | str) -> dict[str, Any] | None:
     """The parameters in a PNG that :func:`save_picture` wrote; None when it has none or is no picture."""
     try:
         with Image.open(path) as image:
             text = getattr(image, "text", {}).get(METADATA_KEY)
         info = json.loads(text) if text else None
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError):
+    except (OSError, ValueError, SyntaxError, RecursionError, Image.DecompressionBombError):
         return None
     return info if isinstance(info, dict) else None

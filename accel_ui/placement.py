@@ -19,6 +19,8 @@ HEAD_ROOM_MIN = int(2.5 * GIB)
 # A small model's activations are small too: head-room never asks for more than this many times the weights.
 HEAD_ROOM_TIMES_WEIGHTS = 4
 
+DEVICE_COUNTS = (2, 4, 8, 16, 32, 64)  # degrees that machines and attention heads come in
+
 Strategy = Literal["whole", "split", "model offload", "sequential offload"]
 
 
@@ -123,7 +125,7 @@ def plan(
         reason = f"{need(whole)}; {have}"
         return make("whole", reason, dict.fromkeys(loaded, ("cpu", "there is no other device")))
 
-    if text_encoder_device != "cpu" and fits(whole):
+    if (text_encoder_device != "cpu" or not encoders) and fits(whole):
         reason = f"{need(whole)}; {have}"
         return make("whole", reason, dict.fromkeys(loaded, (device, "everything fits")))
     if text_encoder_device == "device" and not offloads:
@@ -151,9 +153,16 @@ def plan(
         return make("sequential offload", f"{reason}; {largest} alone needs {need(loaded[largest])}", dict.fromkeys(
             loaded, ("cpu", f"its layers move to {device} one after another")))  # fmt: skip
 
-    per_device = memory - head_room(memory, core)
-    devices = -(-loaded[largest] // max(1, per_device - (core - loaded[largest])))
+    # The denoiser is what tensor parallelism divides; the VAE stays whole on each device.
+    share = memory - head_room(memory, core) - (core - loaded[largest])
+    devices = next((n for n in DEVICE_COUNTS if share * n >= loaded[largest]), None)
+    parallel = f", or {devices} devices with torchrun" if devices else ""
     raise DoesNotFit(
-        f"The denoiser and the VAE need {need(core)}, and {have}: choose a smaller model, a device with at least "
-        f"{show_bytes(core + head_room(memory, core))}, or {max(2, devices)} devices with torchrun."
+        f"The denoiser and the VAE need {need(core)}, and {have}: choose a smaller model, "
+        f"a device with at least {show_bytes(_smallest_memory(core))}{parallel}."
     )
+
+
+def _smallest_memory(weights: int) -> int:
+    """The least memory that holds `weights` and its head-room, which itself grows with the memory."""
+    return max(weights + head_room(0, weights), int(weights / (1 - HEAD_ROOM_SHARE)))

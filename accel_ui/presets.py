@@ -63,6 +63,8 @@ class Preset:
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not ID_PATTERN.fullmatch(self.id):
             raise PresetError(f"Preset id {self.id!r} must be a word of lower-case letters, digits and hyphens.")
+        if not isinstance(self.label, str) or not self.label.strip():
+            raise PresetError(f"Preset {self.id!r}: label={self.label!r} must be a few words.")
         for name, (low, high) in LIMITS.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:

@@ -84,7 +84,7 @@ def in_words(report: dict[str, Any]) -> str:
         *(f"Decision    {row['subject']}: {row['value']} ({row['reason']})" for row in report.get("decisions", ())),
     ]
     lines += [
-        f"Preset      {row['id']:<10} {row['width']} x {row['height']}, {row['steps']} steps, guidance {row['guidance_scale']:g}"
+        f"Preset      {row['id']:<10} {row['width']} x {row['height']}, {row['steps']} steps, guidance {max(row['guidance_scale'], row['true_cfg_scale']):g}"
         for row in report.get("presets", ())
     ]
     if "presets" in report and not report["presets"]:

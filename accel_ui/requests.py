@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,11 +59,11 @@ class GenerationRequest:
         Raises:
             RequestError: naming the first value that cannot be used.
         """
-        if preset not in presets:
+        if not isinstance(preset, str) or preset not in presets:
             raise RequestError(f"There is no preset {_shown(preset)}: choose one of {', '.join(presets)}.")
         return cls(
             prompt=_checked_text(prompt, "prompt", empty=False),
-            preset=str(preset),
+            preset=preset,
             seed=_checked_seed(seed),
             negative_prompt=_checked_text(negative_prompt, "negative prompt", empty=True),
         )
@@ -80,6 +80,8 @@ def _checked_text(value: object, name: str, *, empty: bool) -> str:
     text = value.strip()
     if not text and not empty:
         raise RequestError(f"The {name} is empty: describe the picture you want.")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise RequestError(f"The {name} holds half a character: type it again.")
     if len(text) > MAX_PROMPT_CHARACTERS:
         raise RequestError(
             f"The {name} has {len(text):,} characters: shorten it to {MAX_PROMPT_CHARACTERS:,} or fewer."
@@ -139,10 +141,8 @@ class GenerationResult:
 
     def info(self) -> dict:
         """Everything but the pixels, ready for JSON: what the API answers and what the PNG carries."""
-        from dataclasses import asdict
-
-        numbers = asdict(self.preset)
-        numbers.pop("id"), numbers.pop("label")
+        numbers = {name: value for name, value in asdict(self.preset).items() if name not in ("id", "label")}
+        seconds = {**asdict(self.timings), "total": self.timings.total}
         return {
             "prompt": self.request.prompt,
             "negative_prompt": self.request.negative_prompt,
@@ -153,10 +153,7 @@ class GenerationResult:
             "device": self.device,
             "dtype": self.dtype,
             "mode": self.mode,
-            "timings": {
-                **{k: round(v, 4) for k, v in asdict(self.timings).items()},
-                "total": round(self.timings.total, 4),
-            },
+            "timings": {stage: round(value, 4) for stage, value in seconds.items()},
             "graphs_compiled": self.graphs_compiled,
             "programs_compiled": self.programs_compiled,
             "notices": list(self.notices),
@@ -187,10 +184,11 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Step:
-    """Denoising step `index` of `count` is over (1-based)."""
+    """Denoising step `index` of `count` is over (1-based); now and then with a small preview of the picture."""
 
     index: int
     count: int
+    preview: Image | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

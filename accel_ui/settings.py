@@ -67,24 +67,35 @@ class Settings(BaseSettings):
     max_queue: int = Field(20, ge=1, le=1000, description="requests that may wait; one more is refused")
     time_limit: float = Field(600.0, gt=0, le=86_400, description="seconds one run may take, compilation not counted")
 
+    preview_every: int = Field(2, ge=0, le=1000, description="steps between two previews on the page; 0 is off")
+
     @field_validator("compile_components", mode="before")
     @classmethod
     def _split_names(cls, value: object) -> object:
         if isinstance(value, str):
-            return tuple(name.strip() for name in value.split(",") if name.strip())
+            value = tuple(name.strip() for name in value.split(",") if name.strip())
+        if not value:
+            raise ValueError("at least one name")
         return value
 
     @field_validator("presets")
     @classmethod
     def _presets_file_exists(cls, value: Path | None) -> Path | None:
-        if value is not None and not value.expanduser().is_file():
+        if value is not None and not (value := _expanded(value)).is_file():
             raise ValueError("an existing TOML file")
-        return value and value.expanduser()
+        return value
 
     @field_validator("cache_dir", "output_dir")
     @classmethod
     def _absolute(cls, value: Path) -> Path:
-        return value.expanduser().absolute()
+        return _expanded(value).absolute()
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:  # ~nobody
+        raise ValueError(str(error)) from None
 
 
 def variable_name(field: str) -> str:
@@ -94,17 +105,26 @@ def variable_name(field: str) -> str:
 
 def accepted_values(field: str) -> str:
     """What the variable of `field` accepts, in words for an error message."""
-    info = Settings.model_fields[field]
-    choices = get_args(info.annotation)
-    if choices and all(isinstance(choice, str) for choice in choices):
+    choices = choices_of(field)
+    if choices:
         return "one of " + ", ".join(choices)
     words = {
         "compile_blocks": "true or false",
+        "compile_components": "component names, comma-separated, or auto",
+        "cache_dir": "a folder",
+        "output_dir": "a folder",
         "presets": "the path of an existing TOML file",
+        "preview_every": "a whole number from 0 to 1000",
         "max_queue": "a whole number from 1 to 1000",
         "time_limit": "a number of seconds above 0 and up to 86400",
     }
-    return words.get(field, info.description or "another value")
+    return words.get(field) or str(Settings.model_fields[field].description)
+
+
+def choices_of(field: str) -> tuple[str, ...]:
+    """The words a field accepts; empty when it takes anything else."""
+    arguments = get_args(Settings.model_fields[field].annotation)
+    return arguments if all(isinstance(argument, str) for argument in arguments) else ()
 
 
 def load_settings(env_file: str | Path = ".env") -> Settings:
@@ -119,7 +139,7 @@ def load_settings(env_file: str | Path = ".env") -> Settings:
     known = {variable_name(field) for field in Settings.model_fields}
     for name in os.environ:
         if name.startswith(PREFIX) and name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
             hint = f"did you mean {close[0]}?" if close else "see .env.example for the list."
             raise SettingsError(f"{name} is not a setting of Accel UI; {hint}")
     try:
@@ -139,3 +159,15 @@ def as_environment(settings: Settings) -> dict[str, str]:
         variable_name(field): ",".join(value) if isinstance(value, (list, tuple)) else str(value)
         for field, value in values.items()
     }
+
+
+def default_text(field: str) -> str:
+    """The default as one would write it in a `.env` file; empty when there is none."""
+    value = Settings.model_fields[field].default
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "" if value is None else str(value)

@@ -71,17 +71,28 @@ def read_header(path: Path) -> dict[str, int]:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= min(MAX_HEADER_BYTES, size - 8):
                 raise ValueError("the header is cut off")
-            header = json.loads(file.read(length))
-        header.pop("__metadata__", None)
-        end = max((tensor["data_offsets"][1] for tensor in header.values()), default=0)
-        if 8 + length + end != size:
-            raise ValueError(f"{8 + length + end:,} bytes are announced and {size:,} are there")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+            tensors = _tensors(file.read(length))
+    except (OSError, ValueError) as error:
         raise DamagedWeights(f"The weight file {path} is damaged ({error}): download or copy it again.") from None
+    end = max((stop for _, _, stop in tensors), default=0)
+    if 8 + length + end != size:
+        raise DamagedWeights(
+            f"The weight file {path} is damaged ({8 + length + end:,} bytes are announced and {size:,} are there): "
+            "download or copy it again."
+        )
     counts: dict[str, int] = {}
-    for tensor in header.values():
-        counts[tensor["dtype"]] = counts.get(tensor["dtype"], 0) + math.prod(tensor["shape"])
+    for dtype, elements, _ in tensors:
+        counts[dtype] = counts.get(dtype, 0) + elements
     return counts
+
+
+def _tensors(header: bytes) -> list[tuple[str, int, int]]:
+    """Dtype, number of elements and end of the data of each tensor that a header lists."""
+    try:
+        entries = {name: entry for name, entry in json.loads(header).items() if name != "__metadata__"}
+        return [(entry["dtype"], math.prod(entry["shape"]), entry["data_offsets"][1]) for entry in entries.values()]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise ValueError("the header is no list of tensors") from None
 
 
 def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
@@ -115,10 +126,10 @@ def hub_sizes(repo: str, names: Iterable[str]) -> list[ComponentSize]:
     from huggingface_hub import HfApi
 
     api = HfApi()
-    wanted = set(names)
+    wanted = list(names)
     elements: dict[str, dict[str, int]] = {}
     for file in api.list_repo_files(repo):
         folder, _, name = file.rpartition("/")
         if folder in wanted and WEIGHT_FILE.fullmatch(name):
             _add(elements.setdefault(folder, {}), api.parse_safetensors_file_metadata(repo, file).parameter_count)
-    return [ComponentSize(name, elements[name]) for name in wanted & elements.keys()]
+    return [ComponentSize(name, elements[name]) for name in wanted if name in elements]

@@ -64,6 +64,8 @@ class Worker:
     def ahead_of(self, job: Job) -> int:
         """How many jobs run or wait before `job`."""
         with self._change:
+            if job is self._running:
+                return 0
             jobs = [other for other in self._jobs if not other.stopped or other is job]
             return (self._running is not None) + (jobs.index(job) if job in jobs else 0)
 

@@ -99,8 +99,13 @@ class Backend(ABC):
         """What the device's compiler has done so far; None where single operations need no program."""
         return None
 
+    def programs_compiled(self) -> int | None:
+        """How many programs this process has made; None where single operations need none."""
+        programs = self.programs()
+        return programs.compiled if programs else None
+
     def kept_programs(self, cache_dir: Path) -> int | None:
-        """How many of them lie in `cache_dir`; None where there is no such cache."""
+        """How many programs lie in `cache_dir`; None where there is no such cache."""
         return None
 
     def release_memory(self) -> None:

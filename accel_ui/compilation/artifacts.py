@@ -34,6 +34,10 @@ class ArtifactError(RuntimeError):
     """There is no artifact to use; the message says why, in words for the ledger."""
 
 
+class ArtifactMissing(ArtifactError):
+    """Nothing is kept under this key."""
+
+
 @dataclass(frozen=True)
 class Artifact:
     """A graph read from disk.
@@ -82,11 +86,12 @@ class ArtifactStore:
         """Reads the artifact for `key`.
 
         Raises:
-            ArtifactError: when there is none, or it is damaged or foreign; a damaged one is removed.
+            ArtifactMissing: when there is none.
+            ArtifactError: when it is damaged or foreign; a damaged one is removed.
         """
         path = self.path(name, key)
         if not path.is_dir():
-            raise ArtifactError(self._why_missing(name, key))
+            raise ArtifactMissing(self._why_missing(name, key))
         try:
             about = self._read(path)
             with _inductor_cache(path / MACHINE_CODE):
@@ -120,8 +125,8 @@ class ArtifactStore:
             about = {"key": key, "inputs": inputs, "seconds": seconds, "sha256": _digest(draft / GRAPH)}
             (draft / ABOUT).write_text(json.dumps(about, indent=1, default=str))
             final = self.path(name, key)
-            shutil.rmtree(final, ignore_errors=True)
-            draft.rename(final)
+            if not final.exists():  # another process may have been faster
+                draft.rename(final)
 
         try:
             with _inductor_cache(draft / MACHINE_CODE):

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 from torch import nn
 
-from accel_ui.compilation.artifacts import ArtifactError, ArtifactStore, Key
+from accel_ui.compilation.artifacts import ArtifactError, ArtifactMissing, ArtifactStore, Key
 from accel_ui.compilation.compiler import Compiler
 from accel_ui.compilation.inputs import Description, describe, difference, own_storage
 from accel_ui.compilation.ledger import Ledger, LedgerEntry
@@ -21,6 +21,7 @@ from accel_ui.errors import UserError
 log = logging.getLogger(__name__)
 
 State = Literal["cold", "ready", "eager"]
+NOT_YET = "not compiled yet"
 
 
 class GraphRefused(UserError):
@@ -51,7 +52,7 @@ class Graph:
     preset: str
     key: Key
     state: State = "cold"
-    why: str = "not compiled yet"
+    why: str = NOT_YET
     call: Callable | None = None
     inputs: Description | None = None
     proven: bool = False
@@ -142,6 +143,11 @@ class GraphTable:
                 return PresetState(state, f"{names}: {found[0].why}")
         return PresetState("ready", "; ".join(f"{graph.target.name}: {graph.why}" for graph in graphs))
 
+    @property
+    def made(self) -> int:
+        """Graphs compiled in this process so far."""
+        return self._compiler.graphs
+
     def give_up(self, preset: str, why: str) -> None:
         """`preset` stays eager: its graphs could not be made elsewhere."""
         for (_, of), graph in self._graphs.items():
@@ -162,7 +168,8 @@ class GraphTable:
         try:
             artifact = self._store.load(graph.name, graph.key)
         except ArtifactError as error:
-            graph.why = str(error)
+            if graph.why == NOT_YET or not isinstance(error, ArtifactMissing):  # damage found earlier stays the reason
+                graph.why = str(error)
             return False
         graph.call, graph.inputs, graph.proven = artifact.call, artifact.inputs, False
         graph.state, graph.why = "ready", f"loaded from disk; compiling it took {artifact.seconds:.0f} s"

@@ -39,7 +39,7 @@ def _one(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         text = f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)} on {value.device.type}"
         return text if value.is_contiguous() else f"{text}, strides {list(value.stride())}"
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, (bool, int, float, str, torch.dtype, torch.device)):
         return repr(value)
     return type(value).__qualname__
 
@@ -63,8 +63,10 @@ def own_storage(args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, A
     def owned(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             return value.clone() if value.storage_offset() else value
-        if isinstance(value, dict):
+        if type(value) is dict:
             return {name: owned(item) for name, item in value.items()}
-        return type(value)(map(owned, value)) if type(value) in (list, tuple) else value
+        if type(value) in (list, tuple):
+            return type(value)(map(owned, value))
+        return value
 
     return owned(args), owned(kwargs)

@@ -82,4 +82,5 @@ def picture_file(path) -> FileData:
 def _progress(event) -> dict[str, Any]:
     """An event in the middle of a run, as plain data."""
     names = {Queued: "queued", Compiling: "compiling", Step: "step"}
-    return {"event": names.get(type(event), type(event).__name__.lower()), **vars(event)}
+    values = {name: value for name, value in vars(event).items() if name != "preview"}
+    return {"event": names.get(type(event), type(event).__name__.lower()), **values}

@@ -56,6 +56,9 @@ class _Page:
             max_length=MAX_PROMPT_CHARACTERS,
             elem_id="prompt",
         )
+        with gr.Row():
+            self.go = gr.Button("Generate", variant="primary", size="lg", scale=3, elem_id="generate")
+            self.stop = gr.Button("Stop", size="lg", scale=1, min_width=90, interactive=False, elem_id="stop")
         choices, default = self._choices()
         self.preset = gr.Radio(choices, value=default, label="Preset", elem_id="preset")
         self.states = gr.HTML(words.preset_states(self.manager.status()["presets"]), elem_id="preset-states")
@@ -63,7 +66,7 @@ class _Page:
             label="Negative prompt", placeholder="What to avoid", lines=1, elem_id="negative",
             visible=self._uses_negative(default), max_length=MAX_PROMPT_CHARACTERS,
         )  # fmt: skip
-        with gr.Row(equal_height=True):
+        with gr.Row():
             self.seed = gr.Textbox(
                 label="Seed",
                 placeholder="random",
@@ -72,10 +75,7 @@ class _Page:
                 min_width=120,
                 elem_id="seed",
             )
-            self.dice = gr.Button("🎲 New seed", scale=1, min_width=120, elem_id="dice")
-        with gr.Row():
-            self.go = gr.Button("Generate", variant="primary", size="lg", scale=3, elem_id="generate")
-            self.stop = gr.Button("Stop", size="lg", scale=1, min_width=90, interactive=False, elem_id="stop")
+            self.dice = gr.Button("⚄ New seed", size="md", scale=1, min_width=120, elem_id="dice")
         gr.Examples([[text] for text in examples], self.prompt, label="Try one of these")
 
     def _result(self) -> None:
@@ -160,7 +160,8 @@ class _Page:
                     yield self._failed(event.reason)
                 else:
                     running = (gr.update(interactive=False), gr.update(interactive=not job.stopped))
-                    yield gr.skip(), gr.skip(), words.progress(event), gr.skip(), *running
+                    preview = getattr(event, "preview", None)
+                    yield preview or gr.skip(), gr.skip(), words.progress(event), gr.skip(), *running
         finally:
             if self.jobs.get(session) is job:
                 del self.jobs[session]

@@ -27,11 +27,18 @@ CSS = """
 .au-bar > i {display: block; height: 100%; background: var(--color-accent); transition: width .15s linear}
 .au-table {overflow-x: auto}
 .au-table table {width: 100%; border-collapse: collapse; font-size: .85rem}
-.au-table th, .au-table td {text-align: left; padding: 4px 10px 4px 0; vertical-align: top;
-  border-bottom: 1px solid var(--border-color-primary)}
+.au-table th, .au-table td {text-align: left; padding: 4px 12px 4px 0 !important; vertical-align: top;
+  border: 0 !important; border-bottom: 1px solid var(--border-color-primary) !important}
+.au-table table, .au-table thead, .au-table tr {border: 0 !important}
 .au-table td.num, .au-table th.num {text-align: right; white-space: nowrap}
-#picture img {image-rendering: auto; width: 100%; height: 100%; object-fit: contain}
-@media (max-width: 768px) {#result {order: -1}}
+#picture img {width: 100%; height: 100%; object-fit: contain}
+#dice {align-self: end}
+@media (max-width: 768px) {
+  #result {order: -1}
+  #picture {height: auto !important; min-height: 220px}
+  #picture .image-frame {width: 100% !important; height: auto !important}
+  #picture img {width: 100% !important; height: auto !important}
+}
 footer {opacity: .7}
 """
 

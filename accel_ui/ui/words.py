@@ -87,7 +87,13 @@ def failure(reason: str) -> str:
 def timings(result: GenerationResult) -> str:
     """How long the run took, and on what."""
     t = result.timings
-    stages = [("encode", t.encode), ("compile", t.compile), ("denoise", t.denoise), ("decode", t.decode)]
+    stages = [
+        ("wait", t.queue),
+        ("encode", t.encode),
+        ("compile", t.compile),
+        ("denoise", t.denoise),
+        ("decode", t.decode),
+    ]
     parts = [f"{name} {seconds:.2f} s" for name, seconds in stages if seconds >= 0.005]
     line = f"{t.total:.2f} s · {', '.join(parts)} · {result.device}, {result.dtype}, {result.mode} · seed {result.request.seed}"
     notices = "".join(f'<div class="au-line">{escape(notice)}</div>' for notice in result.notices)

@@ -1,0 +1,179 @@
+"""What every test shares: a clean environment, set before torch is imported, and folders of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+for name in [name for name in os.environ if name.startswith("ACCEL_UI_")]:
+    del os.environ[name]
+os.environ.update(
+    TORCH_DEVICE_BACKEND_AUTOLOAD="0",  # torch_tpu is installed for tests/tpu, which load it themselves
+    USE_TORCH_XLA="0",
+    TPU_SKIP_MDS_QUERY="1",
+    OMP_WAIT_POLICY="PASSIVE",
+    HF_HUB_OFFLINE="1",
+    TOKENIZERS_PARALLELISM="false",
+)
+os.environ.pop("HF_TOKEN", None)
+
+from accel_ui.manager import PipelineManager  # noqa: E402
+from accel_ui.settings import Settings  # noqa: E402
+
+
+def run_command(*arguments: str, env: dict[str, str] | None = None, check: bool = True) -> subprocess.CompletedProcess:
+    """`python -m accel_ui ARGUMENTS` in a process of its own, from a folder without a .env file."""
+    done = subprocess.run(
+        [sys.executable, "-m", "accel_ui", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
+        cwd="/tmp",
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert not check or done.returncode == 0, done.stderr[-3000:]
+    return done
+
+
+@pytest.fixture(scope="session")
+def warm_cache(pytestconfig: pytest.Config) -> Path:
+    """A cache folder with the artifacts of all presets of the embedded model, made by `warmup`.
+
+    Minutes the first time; pytest keeps the folder, so the next run of the tests only loads them.
+    """
+    cache = pytestconfig.cache.mkdir("warm")
+    run_command("warmup", env={"ACCEL_UI_CACHE_DIR": str(cache), "ACCEL_UI_OUTPUT_DIR": str(cache / "out")})
+    return cache
+
+
+@pytest.fixture
+def make_manager(tmp_path: Path) -> Iterator[Callable[..., PipelineManager]]:
+    """Loaded managers with settings given by name; closed at the end."""
+    managers = []
+
+    def make(*, wait: bool = True, **settings) -> PipelineManager:
+        defaults = {
+            "cache_dir": tmp_path / "cache",
+            "output_dir": tmp_path / "outputs",
+            "warmup": "none",
+            "device": "cpu",
+        }
+        manager = PipelineManager(Settings(**{**defaults, **settings}))
+        managers.append(manager)
+        manager.start()
+        if wait:
+            assert manager.wait_until_loaded(300)
+        return manager
+
+    yield make
+    for manager in managers:
+        manager.close()
+
+
+PRESETS_FOR_THE_PAGE = """
+[presets.square]
+height = 128
+width = 128
+steps = 8
+max_sequence_length = 32
+true_cfg_scale = 2.0
+[presets.landscape]
+height = 96
+width = 160
+steps = 8
+max_sequence_length = 32
+true_cfg_scale = 2.0
+[presets.portrait]
+height = 160
+width = 96
+steps = 8
+max_sequence_length = 32
+true_cfg_scale = 2.0
+[presets.draft]
+height = 128
+width = 128
+steps = 4
+max_sequence_length = 32
+[presets.slow]
+label = "Slow"
+height = 128
+width = 128
+steps = 400
+max_sequence_length = 32
+"""
+
+
+class Server:
+    """`python app.py` on a port of its own."""
+
+    command: tuple[str, ...] = (sys.executable, str(ROOT / "app.py"))
+
+    def __init__(self, folder: Path, **env: str):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = folder / "server.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                self.command,
+                env={**os.environ, "GRADIO_SERVER_PORT": str(port), **env},
+                cwd=folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def page(self) -> str:
+        """The HTML of the page."""
+        with urllib.request.urlopen(self.url, timeout=10) as answer:
+            return answer.read().decode()
+
+    def wait_for_port(self, seconds: float = 120) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            assert self.process.poll() is None, self.log.read_text()[-3000:]
+            try:
+                self.page()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError(f"no answer in {seconds} s\n{self.log.read_text()[-3000:]}")
+
+    def wait_until_loaded(self, client, seconds: float = 300) -> dict:
+        end = time.monotonic() + seconds
+        while (status := client.predict(api_name="/status"))["phase"] == "loading":
+            assert time.monotonic() < end
+            time.sleep(0.3)
+        return status
+
+    def close(self) -> None:
+        """Ends the server and whatever it started."""
+        os.killpg(self.process.pid, signal.SIGTERM)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def server(warm_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The app with all graphs of the embedded model on disk, and one preset slow enough to stop."""
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "presets.toml").write_text(PRESETS_FOR_THE_PAGE)
+    (folder / ".env").write_text("ACCEL_UI_PRESETS=presets.toml\nACCEL_UI_WARMUP=none\n")
+    server = Server(folder, ACCEL_UI_CACHE_DIR=str(warm_cache), ACCEL_UI_DEVICE="cpu")
+    server.wait_for_port()
+    yield server
+    server.close()

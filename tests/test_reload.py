@@ -1,0 +1,43 @@
+"""`gradio app.py`: the page follows the editor, the model is loaded once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+
+from gradio_client import Client
+
+from conftest import ROOT, Server
+
+
+class ReloadServer(Server):
+    """`gradio app.py` in a copy of the project that can be edited."""
+
+    command = (sys.executable, "-c", "from gradio.cli import cli; cli()", "app.py")
+
+
+def test_edited_page_is_shown_and_the_model_stays(tmp_path):
+    shutil.copy(ROOT / "app.py", tmp_path)
+    shutil.copytree(ROOT / "accel_ui", tmp_path / "accel_ui", ignore=shutil.ignore_patterns("__pycache__"))
+    server = ReloadServer(tmp_path, ACCEL_UI_CACHE_DIR=str(tmp_path / "cache"), ACCEL_UI_MODE="eager")
+    try:
+        server.wait_for_port()
+        client = Client(server.url, verbose=False)
+        server.wait_until_loaded(client)
+        client.predict(prompt="a red house", preset="draft", seed=1, api_name="/generate")
+        page = tmp_path / "accel_ui" / "ui" / "page.py"
+        page.write_text(page.read_text().replace("New seed", "Another seed"))
+        end = time.monotonic() + 60
+        while "Another seed" not in server.page():
+            assert time.monotonic() < end, server.log.read_text()
+            time.sleep(0.2)
+        picture, _ = Client(server.url, verbose=False).predict(
+            prompt="a house", preset="draft", seed=1, api_name="/generate"
+        )
+        assert os.path.getsize(picture) > 1000
+        assert client.predict(api_name="/status")["runs"] == 2
+        assert server.log.read_text().count("tiny is loaded") == 1
+    finally:
+        server.close()
