@@ -26,17 +26,24 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     return {**kept, **QUIET, **folders, **more}
 
 
-@pytest.fixture
-def on_tpu(tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """Runs a scenario in `tmp_path`, where a later one finds the cache of an earlier one."""
+@pytest.fixture(scope="session")
+def on_tpu() -> Callable[..., dict[str, Any]]:
+    """Runs a scenario in a folder, where a later one finds the cache of an earlier one."""
 
-    def run(*arguments: str) -> dict[str, Any]:
-        command = [sys.executable, str(HERE / "scenarios.py"), arguments[0], str(tmp_path), *arguments[1:]]
-        done = subprocess.run(command, env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, timeout=900)
+    def run(folder: Path, *arguments: str) -> dict[str, Any]:
+        command = [sys.executable, str(HERE / "scenarios.py"), arguments[0], str(folder), *arguments[1:]]
+        done = subprocess.run(command, env=environment(folder), cwd=ROOT, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stderr[-4000:]
         return json.loads(done.stdout.splitlines()[-1])
 
     return run
+
+
+@pytest.fixture(scope="session")
+def warm_flux(on_tpu, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A folder with the graphs of the tiny FLUX pipeline, and what making them told."""
+    folder = tmp_path_factory.mktemp("flux")
+    return folder, on_tpu(folder, "family", "flux")
 
 
 @pytest.fixture

@@ -92,15 +92,14 @@ def numbers(result) -> dict:
     return {**kept, "seconds": info["timings"]["total"], "compile": info["timings"]["compile"]}
 
 
-def family(model: str, guidance: str = "1", requests: str = "40") -> dict:
-    """Both presets once, then many mixed requests."""
+def family(model: str, guidance: str = "1", requests: str = "40", only: str = "") -> dict:
+    """Both presets, or one, for the first time, then many mixed requests."""
     manager = start(model, guidance=float(guidance))
-    first = {preset: picture(manager, "a red house", preset) for preset in manager.presets}
+    presets = [only] if only else list(manager.presets)
+    first = {preset: picture(manager, "a red house", preset) for preset in presets}
     distances = {preset: distance(manager, result) for preset, result in first.items()}
-    for prompt in PROMPTS:  # the text encoders' own programs
-        picture(manager, prompt, "square")
     later = [
-        numbers(picture(manager, PROMPTS[i % len(PROMPTS)] + str(i), ("square", "wide")[i % 2], i))
+        numbers(picture(manager, PROMPTS[i % len(PROMPTS)] + str(i), presets[i % len(presets)], i))
         for i in range(int(requests))
     ]
     return {
@@ -109,7 +108,7 @@ def family(model: str, guidance: str = "1", requests: str = "40") -> dict:
         "later_graphs": sum(run["graphs_compiled"] for run in later),
         "later_programs": sum(run["programs_compiled"] for run in later),
         "seconds": min(run["seconds"] for run in later),
-        "states": {preset: manager.preset_state(preset)[0] for preset in manager.presets},
+        "states": {preset: manager.preset_state(preset)[0] for preset in presets},
         "ledger": manager.ledger.rows(),
     }
 
