@@ -292,6 +292,7 @@ class PipelineManager:
     def status(self) -> dict[str, Any]:
         """What the page, `status()` and `doctor` show; plain data."""
         plan = self._engine.survey if self._engine else None
+        programs = plan.backend.programs() if plan else None
         return {
             "phase": self._phase,
             "reason": self._reason,
@@ -305,6 +306,7 @@ class PipelineManager:
             "presets": [self._preset_row(preset) for preset in self._presets],
             "ledger": self.ledger.rows(),
             "graphs_compiled": self.ledger.graphs,
+            "programs": vars(programs) if programs else None,
             "runs": self._runs,
             "runs_since_last_graph": self._runs_since_graph,
             "recent": list(self._recent),

@@ -59,6 +59,7 @@ def diagnose(settings: Settings) -> dict[str, Any]:
     report["decisions"] = [vars(decision) for decision in plan.decisions]
     report["components"] = [vars(assignment) for assignment in plan.placement.assignments]
     report["presets"] = [vars(preset) for preset in plan.presets] if plan.presets else []
+    report["kept_programs"] = plan.backend.kept_programs(settings.cache_dir)
     report["kept_graphs"] = sorted(path.name for path in (settings.cache_dir / ARTIFACTS).glob("[!.]*"))
     return report
 
@@ -95,5 +96,7 @@ def in_words(report: dict[str, Any]) -> str:
     ]
     if "kept_graphs" in report:
         lines.append(f"Graphs      {len(report['kept_graphs'])} kept on disk")
+    if report.get("kept_programs") is not None:
+        lines.append(f"Programs    {report['kept_programs']} of the device's own compiler kept on disk")
     lines += ["", report["problem"] or "This machine can serve the model."]
     return "\n".join(lines)

@@ -59,7 +59,7 @@ def test_this_machine_runs_on_the_cpu_and_says_why():
 
 def test_every_family_gives_a_reason_here():
     found = detect_all()
-    assert list(found) == ["cuda", "xpu", "mps", "neuron", "cpu"]
+    assert list(found) == ["tpu", "neuron", "cuda", "xpu", "mps", "cpu"]
     assert all(detection.reason and not detection.reason.endswith(".") for detection in found.values())
 
 

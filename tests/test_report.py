@@ -29,7 +29,7 @@ def test_machine_that_can_serve_says_everything(settings):
     report = json.loads(json.dumps(diagnose(settings())))
     assert report["problem"] is None
     assert {"python", "torch", "diffusers", "gradio"} <= set(report["versions"])
-    assert set(report["devices"]) == {"cuda", "xpu", "mps", "cpu"}
+    assert set(report["devices"]) == {"tpu", "cuda", "xpu", "mps", "cpu"}
     assert [row["id"] for row in report["presets"]] == ["square", "landscape", "portrait", "draft"]
     assert {row["component"] for row in report["components"]} == {
         "transformer",

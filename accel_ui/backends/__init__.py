@@ -7,13 +7,21 @@ from accel_ui.backends.cpu import CpuBackend
 from accel_ui.backends.cuda import CudaBackend
 from accel_ui.backends.mps import MpsBackend
 from accel_ui.backends.neuron import NeuronBackend
+from accel_ui.backends.tpu import TpuBackend
 from accel_ui.backends.xpu import XpuBackend
 from accel_ui.decisions import Decision
 from accel_ui.errors import UserError
 
 __all__ = ["BACKENDS", "Backend", "Detection", "DeviceNotFound", "choose_backend", "detect_all"]
 
-BACKENDS: tuple[Backend, ...] = (CudaBackend(), XpuBackend(), MpsBackend(), NeuronBackend(), CpuBackend())
+BACKENDS: tuple[Backend, ...] = (
+    TpuBackend(),
+    NeuronBackend(),
+    CudaBackend(),
+    XpuBackend(),
+    MpsBackend(),
+    CpuBackend(),
+)
 
 
 class DeviceNotFound(UserError):

@@ -148,4 +148,6 @@ def promise(status: dict[str, Any]) -> str:
     runs, since, graphs = status["runs"], status["runs_since_last_graph"], status["graphs_compiled"]
     memory = status["memory_in_use"]
     used = f" {show_bytes(memory)} of memory in use." if memory else ""
-    return f"0 graphs compiled in the last {since} of {runs} runs; {graphs} in this process so far.{used}"
+    made = status.get("programs")
+    own = f" {made['compiled']} programs of the device's own compiler made, {made['loaded']} loaded." if made else ""
+    return f"0 graphs compiled in the last {since} of {runs} runs; {graphs} in this process so far.{own}{used}"
