@@ -73,12 +73,6 @@ def test_family_that_is_not_here_is_refused_with_its_reason(name):
     assert "ACCEL_UI_DEVICE=auto" in message
 
 
-def test_family_without_support_is_refused(machine):
-    machine(cuda=THERE, cpu=CPU)
-    with pytest.raises(DeviceNotFound, match="ACCEL_UI_DEVICE=hpu is not supported by this version"):
-        choose_backend("hpu")
-
-
 def test_auto_takes_the_first_that_is_there(machine):
     machine(tpu=GONE, cuda=THERE, xpu=THERE, cpu=CPU)
     backend, detection, decision = choose_backend("auto")

@@ -52,8 +52,6 @@ def choose_backend(wanted: str) -> tuple[Backend, Detection, Decision]:
                 reason += "; no accelerator: " + "; ".join(passed_over)
             return backend, detection, Decision("device", backend.name, reason)
         passed_over.append(f"{backend.name}: {detection.reason}")
-    if not passed_over:
-        raise DeviceNotFound(f"ACCEL_UI_DEVICE={wanted} is not supported by this version of Accel UI.")
     raise DeviceNotFound(
         f"ACCEL_UI_DEVICE={wanted}, but {passed_over[0].split(': ', 1)[1]}. Set ACCEL_UI_DEVICE=auto to use what is there."
     )
