@@ -270,6 +270,42 @@ def test_no_serious_accessibility_finding(open_page, scheme):
         assert found == [], tab
 
 
+def test_two_tabs_wait_for_each_other_and_stop_works_before_the_start(open_page):
+    first, second = open_page(), open_page()
+    generate(first, "A red house", "Slow")
+    first.wait_for_selector("text=/Step [1-9][0-9]* of 400/")
+    generate(second, "A sailboat", "Draft")
+    second.wait_for_selector("#progress >> text=1 request before yours")
+    second.click("#stop")
+    second.wait_for_selector("#progress >> text=Stopped.")
+    assert first.locator("#progress >> text=/Step/").count() == 1
+    first.click("#stop")
+    first.locator("#stop").click(force=True)
+    first.wait_for_selector("#progress >> text=Stopped.")
+
+
+def test_reload_in_mid_run_frees_the_accelerator(open_page):
+    page = open_page()
+    generate(page, "A red house", "Slow")
+    page.wait_for_selector("text=/Step [1-9][0-9]* of 400/")
+    page.reload()
+    page.wait_for_selector("#generate")
+    generate(page, "A sailboat", "Draft")
+    page.wait_for_selector("#picture img")
+
+
+def test_ten_clicks_are_one_run(open_page, server):
+    client = Client(server.url, verbose=False)
+    page = open_page()
+    before = client.predict(api_name="/status")["runs"]
+    page.fill("#prompt textarea", "A red house")
+    page.evaluate("for (let i = 0; i < 10; i++) document.querySelector('#generate').click()")
+    page.wait_for_selector("#picture img")
+    page.wait_for_selector("#progress >> text=seed")
+    page.wait_for_timeout(3000)
+    assert client.predict(api_name="/status")["runs"] - before == 1
+
+
 def test_compile_button_tells_what_happens(open_page):
     page = open_page()
     page.get_by_role("tab", name="Device").click()

@@ -121,8 +121,18 @@ class Create:
     def generate(
         self, prompt: str, preset: str, seed: str, negative: str, count: int, owner: str | None, request: gr.Request
     ) -> Iterator[tuple[Any, ...]]:
-        """A tuple for every event of the runs."""
-        session, paths = str(request.session_hash), []
+        """A tuple for every event of the runs; nothing while this page has a run already."""
+        session = str(request.session_hash)
+        with self._runs.turn(session) as mine:
+            if mine:
+                yield from self._generate(prompt, preset, seed, negative, count, owner, session)
+            else:
+                yield tuple(gr.skip() for _ in range(6))
+
+    def _generate(
+        self, prompt: str, preset: str, seed: str, negative: str, count: int, owner: str | None, session: str
+    ) -> Iterator[tuple[Any, ...]]:
+        paths: list[str] = []
         try:
             first = self._manager.request(prompt, preset, (seed or "").strip() or "random", negative or "")
             if count not in range(1, MOST_PICTURES + 1):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from accel_ui.jobs import Job
 from accel_ui.manager import PipelineManager
@@ -15,6 +17,21 @@ class Runs:
     def __init__(self, manager: PipelineManager):
         self._manager = manager
         self._jobs: dict[str, Job] = {}
+        self._busy: set[str] = set()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def turn(self, session: str) -> Iterator[bool]:
+        """True for one handler of a session at a time; False for the others, as when a button is pressed ten times."""
+        with self._lock:
+            mine = session not in self._busy
+            self._busy.add(session)
+        try:
+            yield mine
+        finally:
+            if mine:
+                with self._lock:
+                    self._busy.discard(session)
 
     def follow(self, request: GenerationRequest, session: str) -> Iterator[Event]:
         """The events of a run. Closing the iterator, as Gradio does when the visitor leaves, stops it."""
