@@ -73,7 +73,8 @@ class Engine:
         Raises:
             Stopped, GraphRefused, BadPicture, and whatever the pipeline raises.
         """
-        plan, preset, before = self.survey, self.presets[job.request.preset], self.graphs.made
+        plan, preset = self.survey, self.presets[job.request.preset]
+        before, programs = self.graphs.made, plan.backend.programs_compiled()
         arrays = self._pixels(job, preset, may_compile)
         for pixels in arrays:
             check_picture(pixels, plan.dtype)
@@ -88,6 +89,7 @@ class Engine:
             images=[to_image(pixels) for pixels in arrays],
             timings=job.finish(),
             graphs_compiled=self.graphs.made - before,
+            programs_compiled=None if programs is None else plan.backend.programs_compiled() - programs,
             notices=self._notices(job),
         )
 
@@ -148,6 +150,8 @@ def build_engine(survey: Survey, settings: Settings, ledger: Ledger) -> Engine:
         store=ArtifactStore(Path(settings.cache_dir) / ARTIFACTS),
         ledger=ledger,
         eager_reason=survey.eager_reason,
+        synchronize=survey.backend.synchronize,
+        programs=survey.backend.programs_compiled,
     )
     _place(pipeline, survey)
     if survey.eager_reason is None:

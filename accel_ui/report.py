@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from accel_ui.settings import Settings, variable_name
 PACKAGES = ("torch", "diffusers", "transformers", "gradio", "accelerate", "torch_tpu", "torch-neuronx")
 
 
+@cache
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that matter, of those that are installed."""
     found = {"python": platform.python_version()}
@@ -57,6 +59,7 @@ def diagnose(settings: Settings) -> dict[str, Any]:
     report["decisions"] = [vars(decision) for decision in plan.decisions]
     report["components"] = [vars(assignment) for assignment in plan.placement.assignments]
     report["presets"] = [vars(preset) for preset in plan.presets] if plan.presets else []
+    report["kept_programs"] = plan.backend.kept_programs(settings.cache_dir)
     report["kept_graphs"] = sorted(path.name for path in (settings.cache_dir / ARTIFACTS).glob("[!.]*"))
     return report
 
@@ -93,5 +96,7 @@ def in_words(report: dict[str, Any]) -> str:
     ]
     if "kept_graphs" in report:
         lines.append(f"Graphs      {len(report['kept_graphs'])} kept on disk")
+    if report.get("kept_programs") is not None:
+        lines.append(f"Programs    {report['kept_programs']} of the device's own compiler kept on disk")
     lines += ["", report["problem"] or "This machine can serve the model."]
     return "\n".join(lines)

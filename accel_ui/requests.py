@@ -140,6 +140,7 @@ class GenerationResult:
     paths: Sequence[Path] = ()
     timings: Timings = Timings()
     graphs_compiled: int = 0
+    programs_compiled: int | None = None
     notices: Sequence[str] = ()
 
     def info(self) -> dict:
@@ -158,6 +159,7 @@ class GenerationResult:
             "mode": self.mode,
             "timings": {stage: round(value, 4) for stage, value in seconds.items()},
             "graphs_compiled": self.graphs_compiled,
+            "programs_compiled": self.programs_compiled,
             "notices": list(self.notices),
         }
 

@@ -225,6 +225,51 @@ def test_history_survives_a_reload_and_is_private_to_the_browser(open_page):
     assert page.locator("#pictures img").count() == 0
 
 
+def test_pictures_in_a_row_are_runs_with_the_next_seeds(open_page):
+    page = open_page()
+    page.locator("#count label", has_text="3").click()
+    page.fill("#seed input, #seed textarea", "900")
+    generate(page, "A red house at night", "Draft")
+    page.wait_for_selector("#progress >> text=seed 902")
+    page.wait_for_function("document.querySelectorAll('#more img').length >= 3")
+    page.wait_for_function("!document.querySelector('#generate').disabled")
+
+
+def test_compare_shows_two_presets_of_one_seed(open_page):
+    page = open_page()
+    page.get_by_role("tab", name="Compare").click()
+    page.fill("#compare-prompt textarea", "A lighthouse on the sea at sunset")
+    page.fill("#left-seed input, #left-seed textarea", "31")
+    page.click("#compare")
+    page.wait_for_selector("#left-picture img")
+    page.wait_for_selector("#left-said >> text=seed 31")
+    page.wait_for_selector("#right-said >> text=/Step|seed 31/")
+    page.click("#compare-stop")
+    page.wait_for_function("!document.querySelector('#compare').disabled")
+    page.fill("#compare-prompt textarea", "")
+    page.click("#compare")
+    page.wait_for_selector("#left-said [role=alert] >> text=The prompt is empty")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_accessibility_finding(open_page, scheme):
+    """axe-core, on every tab, with a picture on the page."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = open_page(f"desktop-{scheme}")
+    generate(page, "A red house at night", "Draft")
+    page.wait_for_selector("#picture img")
+    for tab in ("Create", "Compare", "Device"):
+        page.get_by_role("tab", name=tab).click()
+        page.wait_for_timeout(500)
+        found = [
+            (violation["id"], [node["html"][:200] for node in violation["nodes"]][:3])
+            for violation in Axe().run(page).response["violations"]
+            if violation["impact"] in ("serious", "critical")
+        ]
+        assert found == [], tab
+
+
 def test_compile_button_tells_what_happens(open_page):
     page = open_page()
     page.get_by_role("tab", name="Device").click()

@@ -33,6 +33,19 @@ class Detection:
     memory: int = 0
 
 
+@dataclass(frozen=True)
+class Programs:
+    """Programs of the device's own compiler in this process: one a graph, and one for each kind of single operation.
+
+    Attributes:
+        compiled: made by this process.
+        loaded: taken from the persistent cache.
+    """
+
+    compiled: int
+    loaded: int
+
+
 class Backend(ABC):
     """One device family."""
 
@@ -80,6 +93,19 @@ class Backend(ABC):
 
     def memory_in_use(self) -> int | None:
         """Bytes of device memory this process holds; None when the family cannot say."""
+        return None
+
+    def programs(self) -> Programs | None:
+        """What the device's compiler has done so far; None where single operations need no program."""
+        return None
+
+    def programs_compiled(self) -> int | None:
+        """How many programs this process has made; None where single operations need none."""
+        programs = self.programs()
+        return programs.compiled if programs else None
+
+    def kept_programs(self, cache_dir: Path) -> int | None:
+        """How many programs lie in `cache_dir`; None where there is no such cache."""
         return None
 
     def release_memory(self) -> None:

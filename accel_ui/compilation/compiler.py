@@ -19,8 +19,16 @@ def torch_obstacle() -> str | None:
 
 
 def keep_tensor_guards(entries) -> list[bool]:
-    """Keeps the guards on input tensors. The others cannot be stored; `inputs.describe` and the key stand in for them."""
-    return [entry.guard_type == "TENSOR_MATCH" and not isinstance(entry.value, torch.nn.Parameter) for entry in entries]
+    """Keeps the guards on input tensors. The others cannot be stored; `inputs.describe` and the key stand in for them.
+
+    A guard on a module's own weight or buffer (Stable Diffusion 3 has one for positions) would store the module.
+    """
+    return [
+        entry.guard_type == "TENSOR_MATCH"
+        and not isinstance(entry.value, torch.nn.Parameter)
+        and "_buffers[" not in entry.name
+        for entry in entries
+    ]
 
 
 class Compiler:

@@ -80,6 +80,8 @@ class GraphTable:
         targets: from :func:`find_targets`.
         keys: target name, preset id -> what its graph depends on.
         eager_reason: when given, nothing is compiled, and this is why.
+        synchronize: waits for the device, so that a graph's first failure is known before it counts as proven.
+        programs: how many programs the device's own compiler has made; None where it makes none.
     """
 
     def __init__(
@@ -91,9 +93,12 @@ class GraphTable:
         store: ArtifactStore,
         ledger: Ledger,
         eager_reason: str | None = None,
+        synchronize: Callable[[], None] = lambda: None,
+        programs: Callable[[], int | None] = lambda: None,
     ):
         self._compiler, self._store, self._ledger = compiler, store, ledger
         self._targets = targets
+        self._synchronize, self._programs = synchronize, programs
         self._graphs = {
             (target.name, preset): Graph(target, preset, keys(target, preset))
             for target in targets
@@ -195,6 +200,8 @@ class GraphTable:
             raise self._refusal(graph, differs)
         try:
             result = graph.call(module, *args, **kwargs)
+            if not graph.proven:
+                self._synchronize()
         except Exception as error:
             if type(error).__name__ == "FailOnRecompileLimitHit" or "GuardManager check failed" in str(error):
                 raise self._refusal(graph, str(error).split("verbose_code_parts=")[-1].splitlines()[0]) from error
@@ -227,7 +234,7 @@ class GraphTable:
         with self._watcher.compiling(graph.target.name):
             if self._load(graph):
                 return self._run(graph, module, args, kwargs)
-            why, started, before = graph.why, time.perf_counter(), self._compiler.graphs
+            why, started, before = graph.why, time.perf_counter(), (self._compiler.graphs, self._programs())
             inputs, problems = describe(args, kwargs), []
             ways = [self._just_in_time]
             if self._compiler.keeps_artifacts:
@@ -256,6 +263,7 @@ class GraphTable:
         with self._store.making(graph.name, graph.key) as keep:
             call = self._compiler.ahead_of_time(graph.target.function, (module, *args), kwargs)
             result = call(module, *args, **kwargs)
+            self._synchronize()
             try:
                 keep(call, inputs, time.perf_counter() - started)
                 note = ""
@@ -266,10 +274,16 @@ class GraphTable:
 
     def _just_in_time(self, graph: Graph, inputs: Description, module: nn.Module, args: tuple, kwargs: dict):
         call = self._compiler.just_in_time(graph.target.function)
-        return call, "; made just in time", call(module, *args, **kwargs)
+        result = call(module, *args, **kwargs)
+        self._synchronize()
+        return call, "; made just in time", result
 
-    def _record(self, graph: Graph, how: str, before: int, seconds: float, why: str) -> None:
-        entry = LedgerEntry(graph.target.name, graph.preset, how, self._compiler.graphs - before, seconds, why)
+    def _record(self, graph: Graph, how: str, before: tuple[int, int | None], seconds: float, why: str) -> None:
+        graphs, programs = self._compiler.graphs - before[0], self._programs()
+        entry = LedgerEntry(
+            graph.target.name, graph.preset, how, graphs, seconds, why,
+            programs=None if programs is None else programs - before[1],
+        )  # fmt: skip
         self._ledger.add(entry)
         log.info("%s for %s: %s in %.1f s (%s)", entry.target, entry.preset, how, seconds, why)
 

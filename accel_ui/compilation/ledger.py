@@ -23,6 +23,7 @@ class LedgerEntry:
         graphs: calls of the compiler's backend that it took (0 when loaded).
         seconds: how long it took.
         why: the reason in words.
+        programs: what the device's own compiler made meanwhile, single operations included; None where it makes none.
     """
 
     target: str
@@ -32,6 +33,7 @@ class LedgerEntry:
     seconds: float
     why: str
     when: str = field(default_factory=_now)
+    programs: int | None = None
 
 
 class Ledger:

@@ -129,6 +129,8 @@ def machine(status: dict[str, Any]) -> str:
     if status["placement"]:
         rows = [(a["component"], a["device"], show_bytes(a["bytes"]), a["reason"]) for a in status["placement"]]
         parts += ["<h3>Placement</h3>", table(("Component", "Device", "Weights", "Why"), rows, frozenset({2}))]
+    versions = ", ".join(f"{name} {version}" for name, version in status["versions"].items())
+    parts.append(f'<p class="au-muted">{escape(versions)}</p>')
     if status["ledger"]:
         rows = [
             (e["preset"], e["target"], e["how"], e["graphs"], f"{e['seconds']:.1f} s", e["when"][11:19], e["why"])
@@ -146,4 +148,6 @@ def promise(status: dict[str, Any]) -> str:
     runs, since, graphs = status["runs"], status["runs_since_last_graph"], status["graphs_compiled"]
     memory = status["memory_in_use"]
     used = f" {show_bytes(memory)} of memory in use." if memory else ""
-    return f"0 graphs compiled in the last {since} of {runs} runs; {graphs} in this process so far.{used}"
+    made = status.get("programs")
+    own = f" {made['compiled']} programs of the device's own compiler made, {made['loaded']} loaded." if made else ""
+    return f"0 graphs compiled in the last {since} of {runs} runs; {graphs} in this process so far.{own}{used}"

@@ -8,12 +8,11 @@ from unittest import mock
 
 import numpy as np
 
+import tiny_pipelines
 from accel_ui.manager import PipelineManager
 from accel_ui.pictures import check_picture
 from accel_ui.requests import Done, Event
 from accel_ui.settings import Settings
-
-from . import tiny_pipelines
 
 PROMPT = "A red house on a green hill"
 PRESETS = """

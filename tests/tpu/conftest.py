@@ -1,0 +1,64 @@
+"""Runs scenarios and commands on the real torch_tpu package, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+# Set for tests that must not have the device.
+NOT_HERE = ("TORCH_DEVICE_BACKEND_AUTOLOAD", "TPU_SKIP_MDS_QUERY", "TPU_LIBRARY_PATH", "XLA_FLAGS")
+QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR"}  # the CPU plugin knows no memory statistics, and says so at each question
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """As a user's shell has it, with cache and pictures below `folder`."""
+    kept = {name: value for name, value in os.environ.items() if name not in NOT_HERE}
+    folders = {"ACCEL_UI_CACHE_DIR": str(folder / "cache"), "ACCEL_UI_OUTPUT_DIR": str(folder / "out")}
+    return {**kept, **QUIET, **folders, **more}
+
+
+@pytest.fixture(scope="session")
+def on_tpu() -> Callable[..., dict[str, Any]]:
+    """Runs a scenario in a folder, where a later one finds the cache of an earlier one."""
+
+    def run(folder: Path, *arguments: str) -> dict[str, Any]:
+        command = [sys.executable, str(HERE / "scenarios.py"), arguments[0], str(folder), *arguments[1:]]
+        done = subprocess.run(command, env=environment(folder), cwd=ROOT, capture_output=True, text=True, timeout=900)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def warm_flux(on_tpu, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A folder with the graphs of the tiny FLUX pipeline, and what making them told."""
+    folder = tmp_path_factory.mktemp("flux")
+    return folder, on_tpu(folder, "family", "flux")
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
+    """Runs `python -m accel_ui ARGUMENTS`, with the device unless `device` is false."""
+
+    def run(*arguments: str, device: bool = True, **more: str) -> subprocess.CompletedProcess:
+        device_script = [str(HERE / "tpu_on_cpu.py")] if device else []
+        return subprocess.run(
+            [sys.executable, *device_script, "-m", "accel_ui", *arguments],
+            env=environment(tmp_path, **more),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
+
+    return run
