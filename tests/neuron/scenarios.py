@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import diffusers.pipelines.auto_pipeline  # noqa: F401
+import diffusers.pipelines.auto_pipeline  # noqa: F401  (the manager imports it, and the next line, after the fork)
 import numpy as np
 import torch
 import torch._dynamo
