@@ -24,6 +24,7 @@ def prepare_environment(cache_dir: Path) -> None:
         "TORCHINDUCTOR_CACHE_DIR": str(cache_dir / INDUCTOR),  # torch's default is the temp folder
         "TRITON_CACHE_DIR": str(cache_dir / TRITON),
         "TOKENIZERS_PARALLELISM": "false",  # its threads warn, and stop, after a fork
+        "TRANSFORMERS_VERBOSITY": "error",  # warns about image processors that no text-to-image run uses
         "USE_TORCH_XLA": "0",  # diffusers would import torch_xla where libtpu is installed, and wait for a TPU
         "GRADIO_ANALYTICS_ENABLED": "False",
     }

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accel_ui.catalogue import CATALOGUE, TINY, KnownModel
 from accel_ui.errors import UserError
-from accel_ui.placement import Placement
+from accel_ui.placement import Placement, is_text_encoder
 from accel_ui.weights import ComponentSize, component_names, hub_sizes, local_sizes
 
 if TYPE_CHECKING:
     from diffusers import DiffusionPipeline
+    from torch import nn
 
 TINY_FOLDER = Path(__file__).parent / "tiny"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
@@ -67,7 +69,11 @@ def resolve_model(name: str) -> Model:
             model for model in CATALOGUE.values() if model.id.rpartition("/")[2] == folder.name and model is not TINY
         ]
         return Model(name, folder, named[0] if named else None)
-    if not HUB_ID.fullmatch(name) or name.startswith((".", "~", "/")):
+    if (
+        not HUB_ID.fullmatch(name)
+        or name.startswith((".", "~", "/"))
+        or name.endswith((".safetensors", ".ckpt", ".gguf"))
+    ):
         raise LoadError(
             f"ACCEL_UI_MODEL={name} is no folder here and no Hugging Face id such as {'black-forest-labs/FLUX.1-schnell'}."
         )
@@ -148,6 +154,24 @@ def place(pipeline: DiffusionPipeline, placement: Placement, device: str) -> Non
         for name, component in pipeline.components.items():
             if hasattr(component, "parameters"):
                 component.to(placement.device_of(name) or device)
+                if placement.strategy == "split" and is_text_encoder(name):
+                    _accept_any_device(component)
+
+
+def _accept_any_device(encoder: nn.Module) -> None:
+    """Some pipelines (Stable Diffusion 3) hand a text encoder tensors of the denoiser's device and expect such back."""
+    from accelerate.utils import find_device, send_to_device
+
+    forward = encoder.forward
+
+    @functools.wraps(forward)
+    def anywhere(*args: Any, **kwargs: Any) -> Any:
+        caller, home = find_device([args, kwargs]), encoder.device
+        if caller in (None, home):
+            return forward(*args, **kwargs)
+        return send_to_device(forward(*send_to_device(args, home), **send_to_device(kwargs, home)), caller)
+
+    encoder.forward = anywhere
 
 
 def missing_weights(sizes: Sequence[ComponentSize], model: Model) -> None:

@@ -13,10 +13,13 @@ from accel_ui.background import BackgroundCompiler
 from accel_ui.compilation.ledger import Ledger
 from accel_ui.environment import ensure_folder, prepare_environment
 from accel_ui.errors import UserError
+from accel_ui.history import History
 from accel_ui.jobs import Job, Stopped
 from accel_ui.presets import Preset
+from accel_ui.report import versions
 from accel_ui.requests import Done, Event, Failed, GenerationRequest, GenerationResult, RequestError
 from accel_ui.settings import Settings, as_environment, variable_name
+from accel_ui.status import RunLog, plan_facts
 from accel_ui.worker import Worker
 
 log = logging.getLogger(__name__)
@@ -42,11 +45,12 @@ class PipelineManager:
         prepare_environment(settings.cache_dir)
         self.settings = settings
         self.ledger = Ledger()
+        self.history = History(settings.output_dir)
         self._phase: Phase = "loading"
         self._reason = "starting"
         self._engine = None
         self._started, self._loaded = False, threading.Event()
-        self._runs = self._runs_since_graph = 0
+        self._run_log = RunLog()
         self._background: BackgroundCompiler | None = None
         self._worker = Worker(self._run, settings.max_queue)
         try:
@@ -191,6 +195,18 @@ class PipelineManager:
             return
         yield from job.events()
 
+    def compile_soon(self, preset: str | None) -> str:
+        """Compiles `preset` when the machine is idle; returns what happens now, in words."""
+        if self._engine is None or self._background is None:
+            return self._not_ready()
+        if preset not in self.presets:
+            return f"There is no preset {preset!r}."
+        state, why = self.preset_state(preset)
+        if state != "cold":
+            return f"{preset} is {state}: {why}."
+        self._background.request(preset)
+        return f"{preset} will be compiled as soon as the machine is idle."
+
     def warm_up(self, preset: str) -> Iterator[Event]:
         """Compiles what `preset` lacks, by one run whose picture is not kept."""
         job = self._warm_up_job(preset)
@@ -231,11 +247,12 @@ class PipelineManager:
         result = engine.run(job, may_compile=may_compile)
         if job.warm_up:
             return result
-        self._runs += 1
-        self._runs_since_graph = 0 if result.graphs_compiled else self._runs_since_graph + 1
+        self._run_log.add(result)
         if stays_cold:
             self._background.request(preset)
-        result = save_result(result, self.settings.output_dir)
+        owner = job.request.owner
+        result = save_result(result, self.history.folder_of(owner))
+        self.history.prune(owner)
         log.info("%s, seed %d: %.2f s, %s", preset, job.request.seed, result.timings.total, result.mode)
         return result
 
@@ -269,26 +286,17 @@ class PipelineManager:
 
     def status(self) -> dict[str, Any]:
         """What the page, `status()` and `doctor` show; plain data."""
-        plan = self._engine.survey if self._engine else None
-        programs = plan.backend.programs() if plan else None
         return {
             "phase": self._phase,
             "reason": self._reason,
             "model": self.settings.model,
-            "device": plan.backend.name if plan else None,
-            "device_name": plan.detection.name if plan else None,
-            "dtype": plan.dtype if plan else None,
-            "mode": plan.mode if plan else None,
-            "decisions": [vars(decision) for decision in plan.decisions] if plan else [],
-            "placement": [vars(assignment) for assignment in plan.placement.assignments] if plan else [],
+            **plan_facts(self._engine.survey if self._engine else None),
             "presets": [self._preset_row(preset) for preset in self._presets],
             "ledger": self.ledger.rows(),
             "graphs_compiled": self.ledger.graphs,
-            "programs": vars(programs) if programs else None,
-            "runs": self._runs,
-            "runs_since_last_graph": self._runs_since_graph,
+            **self._run_log.facts(),
+            "versions": versions(),
             "waiting": self._worker.waiting,
-            "memory_in_use": plan.backend.memory_in_use() if plan else None,
         }
 
     def _preset_row(self, preset: Preset) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from dataclasses import replace
@@ -11,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, PngImagePlugin
+from PIL import Image
 
 from accel_ui.errors import UserError
+from accel_ui.metadata import text_chunk
 from accel_ui.requests import GenerationResult
 
-METADATA_KEY = "accel_ui"
 FLAT = 1.5 / 255  # a picture whose brightest and darkest values are this close has one colour
 
 
@@ -55,10 +54,8 @@ def save_picture(image: Image.Image, folder: Path, info: dict[str, Any]) -> Path
     folder.mkdir(parents=True, exist_ok=True)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     path = folder / f"{stamp}-{info['preset']}-{info['seed']}-{uuid.uuid4().hex[:12]}.png"
-    chunk = PngImagePlugin.PngInfo()
-    chunk.add_itxt(METADATA_KEY, json.dumps(info, ensure_ascii=False), zip=False)
     draft = path.with_suffix(".part")
-    image.save(draft, format="PNG", pnginfo=chunk)
+    image.save(draft, format="PNG", pnginfo=text_chunk(info))
     os.replace(draft, path)
     return path
 
@@ -67,14 +64,3 @@ def save_result(result: GenerationResult, folder: Path) -> GenerationResult:
     """The same result with its pictures on disk; each file carries every parameter."""
     info = result.info()
     return replace(result, paths=[save_picture(image, folder, info) for image in result.images])
-
-
-def read_info(path: Path | str) -> dict[str, Any] | None:
-    """The parameters in a PNG that :func:`save_picture` wrote; None when it has none or is no picture."""
-    try:
-        with Image.open(path) as image:
-            text = getattr(image, "text", {}).get(METADATA_KEY)
-        info = json.loads(text) if text else None
-    except (OSError, ValueError, SyntaxError, RecursionError, Image.DecompressionBombError):
-        return None
-    return info if isinstance(info, dict) else None

@@ -29,6 +29,7 @@ LIMITS = {
     "images": (1, 16),
 }
 GUIDANCE_LIMITS = (0.0, 100.0)
+MANY_STEPS = 8
 
 
 class PresetError(UserError):
@@ -173,10 +174,11 @@ def derived_presets(pipeline: DiffusionPipeline) -> tuple[Preset, ...]:
         "max_sequence_length": int(defaults.get("max_sequence_length") or 77),
     }
     long, short = (max(factor, round(side * ratio / factor) * factor) for ratio in (1.25, 0.75))
+    draft_steps = steps // 2 if steps >= MANY_STEPS else steps  # the few steps of a distilled model are meant
     half = max(factor, side // 2 // factor * factor)
     return (
         Preset("square", "Square", side, side, steps, **numbers),
         Preset("landscape", "Landscape", short, long, steps, **numbers),
         Preset("portrait", "Portrait", long, short, steps, **numbers),
-        Preset("draft", "Draft", half, half, max(1, steps // 2), **numbers),
+        Preset("draft", "Draft", half, half, draft_steps, **numbers),
     )

@@ -59,7 +59,7 @@ class Preview:
             grid: from :func:`token_grid`, of the final latents.
             pixels: height x width x 3 floats from 0 to 1.
         """
-        if grid is None:
+        if grid is None or not np.isfinite(pixels).all():
             return
         rows, columns, channels = grid.shape
         small = Image.fromarray((pixels * 255).astype(np.uint8)).resize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from accel_ui.settings import Settings, variable_name
 PACKAGES = ("torch", "diffusers", "transformers", "gradio", "accelerate", "torch_tpu", "torch-neuronx")
 
 
+@cache
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that matter, of those that are installed."""
     found = {"python": platform.python_version()}

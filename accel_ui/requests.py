@@ -33,12 +33,16 @@ class GenerationRequest:
     """One picture to make. Sizes and steps are not here: they belong to the preset.
 
     Build it with :meth:`checked` from anything that comes from outside.
+
+    Attributes:
+        owner: secret word of the browser whose history the picture goes to; None for programs.
     """
 
     prompt: str
     preset: str
     seed: int
     negative_prompt: str = ""
+    owner: str | None = field(default=None, repr=False)
 
     @classmethod
     def checked(

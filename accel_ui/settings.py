@@ -64,6 +64,9 @@ class Settings(BaseSettings):
         DEFAULT_CACHE_DIR, description="compiled graphs and compiler caches; keep it across restarts"
     )
     output_dir: Path = Field(Path("outputs"), description="folder for the pictures")
+    history: Literal["private", "shared"] = Field(
+        "private", description="who sees a picture in the history: the browser that made it, or everybody"
+    )
     max_queue: int = Field(20, ge=1, le=1000, description="requests that may wait; one more is refused")
     time_limit: float = Field(600.0, gt=0, le=86_400, description="seconds one run may take, compilation not counted")
 

@@ -46,6 +46,15 @@ def run_command(*arguments: str, env: dict[str, str] | None = None, check: bool 
     return done
 
 
+@pytest.fixture
+def environment_put_back() -> Iterator[None]:
+    """`load_settings` and `prepare_environment` write into the environment of the process."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
 @pytest.fixture(scope="session")
 def warm_cache(pytestconfig: pytest.Config) -> Path:
     """A cache folder with the artifacts of all presets of the embedded model, made by `warmup`.

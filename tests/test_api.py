@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import hashlib
-import json
 import re
 import subprocess
 
@@ -12,7 +11,7 @@ import pytest
 from gradio_client import Client
 from PIL import Image
 
-from accel_ui.pictures import read_info
+from accel_ui.metadata import read_info
 from conftest import ROOT
 
 PROMPTS = [
@@ -130,26 +129,12 @@ def test_cancelled_client_frees_the_accelerator(client):
     )
 
 
-def test_curl_without_any_client(server):
-    """Two plain requests: one posts the values, the other reads the stream of events."""
-    post = [
-        "curl",
-        "-s",
-        "-X",
-        "POST",
-        f"{server.url}/gradio_api/call/generate",
-        "-H",
-        "Content-Type: application/json",
-    ]
-    answer = subprocess.run([*post, "-d", '{"data": ["a red house", "draft", 7, ""]}'], capture_output=True, check=True)
-    event = json.loads(answer.stdout)["event_id"]
-    stream = subprocess.run(
-        ["curl", "-sN", f"{server.url}/gradio_api/call/generate/{event}"], capture_output=True, check=True
-    )
-    last = [line for line in stream.stdout.decode().splitlines() if line.startswith("data:")][-1]
-    picture, info = json.loads(last.removeprefix("data:"))
-    assert info["seed"] == 7
-    assert picture["path"].endswith(".png")
+def test_readme_curl_example_runs(server):
+    script = re.findall(r"```bash\n(EVENT.+?)```", (ROOT / "README.md").read_text(), re.S)[0]
+    script = script.replace("http://127.0.0.1:7860", server.url)
+    answer = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    assert '"seed": 7' in answer.stdout
+    assert "event: complete" in answer.stdout
 
 
 def test_readme_example_runs(server, client):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from accel_ui.pictures import read_info
+from accel_ui.metadata import read_info
 from conftest import run_command
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import pytest
@@ -34,11 +33,8 @@ def test_defaults_and_descriptions_agree(field):
     assert f"| `{variable_name(field)}` | {shown} | {described(field)} |\n" in README
 
 
-def test_copied_example_file_means_the_defaults(monkeypatch):
-    for name in [name for name in os.environ if name.startswith("ACCEL_UI_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setattr(os, "environ", dict(os.environ))
-    monkeypatch.setattr("dotenv.main.os.environ", os.environ)
+@pytest.mark.usefixtures("environment_put_back")
+def test_copied_example_file_means_the_defaults():
     assert load_settings(ROOT / ".env.example") == Settings()
 
 

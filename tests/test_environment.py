@@ -8,13 +8,7 @@ import pytest
 
 from accel_ui.environment import FolderError, ensure_folder, prepare_environment
 
-
-@pytest.fixture(autouse=True)
-def _environment_is_put_back():
-    before = dict(os.environ)
-    yield
-    os.environ.clear()
-    os.environ.update(before)
+pytestmark = pytest.mark.usefixtures("environment_put_back")
 
 
 def test_caches_point_into_the_folder_that_survives_a_restart(tmp_path):

@@ -124,3 +124,20 @@ def test_view_inside_a_list_or_a_dict_gets_its_own_storage_too(wrap):
         return [offset for item in (value.values() if isinstance(value, dict) else value) for offset in offsets(item)]
 
     assert offsets([*own_storage((), {"value": wrap(view)})]) == [0]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        torch.tensor(500.0).expand(2),  # a timestep for both halves of guidance
+        torch.arange(24.0).reshape(2, 4, 3)[:, 1:],  # what is left of a joint sequence after the text
+        torch.arange(12.0).reshape(1, 4, 3)[:, :2],  # contiguous, but for the stride of the dimension of size 1
+        torch.arange(6.0).reshape(2, 3).T,
+    ],
+    ids=["expanded", "slice", "slice of one", "transposed"],
+)
+def test_every_layout_becomes_that_of_a_new_tensor(value):
+    """Steps and blocks that differ in nothing else would each be another graph to Dynamo."""
+    (got,), _ = own_storage((value,), {})
+    assert torch.equal(got, value)
+    assert (got.stride(), got.storage_offset()) == (torch.empty(value.shape).stride(), 0)

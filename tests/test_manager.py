@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from accel_ui.pictures import read_info
+from accel_ui.metadata import read_info
 from accel_ui.requests import Decoding, Done, Encoding, Failed, GenerationRequest, RequestError, Step
 
 PROMPT = "A red house on a green hill at night, stars"

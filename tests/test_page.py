@@ -8,7 +8,7 @@ import shutil
 import pytest
 from gradio_client import Client
 
-from accel_ui.pictures import read_info
+from accel_ui.metadata import read_info
 from conftest import ROOT, Server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -144,6 +144,137 @@ def test_negative_prompt_is_there_only_where_it_is_used(open_page):
     page.wait_for_selector("#negative textarea, #negative input")
     page.locator("#preset label", has_text="Draft").click()
     page.wait_for_selector("#negative textarea, #negative input", state="hidden")
+
+
+def test_keyboard_generates_and_stops(open_page):
+    page = open_page()
+    page.locator("#preset label", has_text="Slow").click()
+    page.fill("#prompt textarea", "A red house")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=/Step [1-9][0-9]* of 400/")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#progress >> text=Stopped.")
+
+
+def test_link_opens_what_it_was_copied_from(open_page, server):
+    page = open_page()
+    page.fill("#seed input, #seed textarea", "77")
+    generate(page, "A sailboat at sunset & a moon", "Draft")
+    page.wait_for_selector("#progress >> text=seed 77")
+    page.click("#share")
+    page.wait_for_function("location.search.includes('seed=77')")
+    other = open_page()
+    other.goto(page.url)
+    other.wait_for_function("document.querySelector('#prompt textarea')?.value === 'A sailboat at sunset & a moon'")
+    assert other.input_value("#seed input, #seed textarea") == "77"
+    assert other.is_checked("#preset input[value=draft]")
+    other.goto(f"{server.url}/?prompt=hello&preset=nope&seed=-5")
+    other.wait_for_selector("#progress [role=alert] >> text=no preset 'nope'")
+    assert other.input_value("#prompt textarea") == "hello"
+
+
+def test_dropped_picture_restores_the_fields(open_page, server):
+    client = Client(server.url, verbose=False)
+    picture, _ = client.predict(prompt="a tent in the snow", preset="portrait", seed=31, api_name="/generate")
+    page = open_page()
+    page.get_by_text("From a picture").click()
+    page.set_input_files("#from-picture input[type=file]", picture)
+    page.wait_for_selector("#restored >> text=are restored")
+    assert page.input_value("#prompt textarea") == "a tent in the snow"
+    assert page.input_value("#seed input, #seed textarea") == "31"
+    assert page.is_checked("#preset input[value=portrait]")
+
+
+def test_previews_are_shown_while_a_run_goes_on(open_page):
+    page = open_page()
+    for prompt in ("A red house at night", "A sailboat on the sea at sunset", "A green hill on a sunny day"):
+        generate(page, prompt, "Draft")
+        page.wait_for_function(
+            "!document.querySelector('#generate').disabled && document.querySelector('#picture img')"
+        )
+    generate(page, "A red house", "Slow")
+    page.wait_for_selector("text=/Step [1-9][0-9]* of 400/")
+    page.wait_for_function("document.querySelector('#picture img')?.naturalWidth === 32")
+    page.click("#stop")
+    page.wait_for_selector("#progress >> text=Stopped.")
+
+
+def test_history_survives_a_reload_and_is_private_to_the_browser(open_page):
+    page = open_page()
+    page.fill("#seed input, #seed textarea", "501")
+    generate(page, "A red house at night", "Draft")
+    page.wait_for_selector("#progress >> text=seed 501")
+    page.fill("#seed input, #seed textarea", "502")
+    generate(page, "A sailboat at sunset", "Portrait")
+    page.wait_for_selector("#progress >> text=seed 502")
+    page.wait_for_function("document.querySelectorAll('#pictures img').length === 2")
+    page.reload()
+    page.wait_for_function("document.querySelectorAll('#pictures img').length === 2")
+    page.locator("#pictures img").nth(1).click()
+    page.wait_for_function("document.querySelector('#prompt textarea')?.value === 'A red house at night'")
+    assert page.input_value("#seed input, #seed textarea") == "501"
+    assert page.is_checked("#preset input[value=draft]")
+    page.wait_for_selector("#picture img")
+    other = open_page()
+    other.wait_for_timeout(1000)
+    assert other.locator("#pictures img").count() == 0
+    page.click("#delete")
+    page.wait_for_function("document.querySelectorAll('#pictures img').length === 1")
+    page.click("#clear")
+    page.wait_for_selector("#history-said >> text=1 picture is deleted")
+    assert page.locator("#pictures img").count() == 0
+
+
+def test_pictures_in_a_row_are_runs_with_the_next_seeds(open_page):
+    page = open_page()
+    page.locator("#count label", has_text="3").click()
+    page.fill("#seed input, #seed textarea", "900")
+    generate(page, "A red house at night", "Draft")
+    page.wait_for_selector("#progress >> text=seed 902")
+    page.wait_for_function("document.querySelectorAll('#more img').length >= 3")
+    page.wait_for_function("!document.querySelector('#generate').disabled")
+
+
+def test_compare_shows_two_presets_of_one_seed(open_page):
+    page = open_page()
+    page.get_by_role("tab", name="Compare").click()
+    page.fill("#compare-prompt textarea", "A lighthouse on the sea at sunset")
+    page.fill("#left-seed input, #left-seed textarea", "31")
+    page.click("#compare")
+    page.wait_for_selector("#left-picture img")
+    page.wait_for_selector("#left-said >> text=seed 31")
+    page.wait_for_selector("#right-said >> text=/Step|seed 31/")
+    page.click("#compare-stop")
+    page.wait_for_function("!document.querySelector('#compare').disabled")
+    page.fill("#compare-prompt textarea", "")
+    page.click("#compare")
+    page.wait_for_selector("#left-said [role=alert] >> text=The prompt is empty")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_accessibility_finding(open_page, scheme):
+    """axe-core, on every tab, with a picture on the page."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = open_page(f"desktop-{scheme}")
+    generate(page, "A red house at night", "Draft")
+    page.wait_for_selector("#picture img")
+    for tab in ("Create", "Compare", "Device"):
+        page.get_by_role("tab", name=tab).click()
+        page.wait_for_timeout(500)
+        found = [
+            (violation["id"], [node["html"][:200] for node in violation["nodes"]][:3])
+            for violation in Axe().run(page).response["violations"]
+            if violation["impact"] in ("serious", "critical")
+        ]
+        assert found == [], tab
+
+
+def test_compile_button_tells_what_happens(open_page):
+    page = open_page()
+    page.get_by_role("tab", name="Device").click()
+    page.click("#compile")
+    page.wait_for_selector("#compile-said >> text=square is ready")
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from accel_ui.pictures import BadPicture, check_picture, read_info, save_picture, to_image
+from accel_ui.metadata import read_info
+from accel_ui.pictures import BadPicture, check_picture, save_picture, to_image
 
 INFO = {"preset": "square", "seed": 2**63 - 1, "prompt": "Ein „rotes\" Haus 🏠\n家 <script>\x00", "timings": {"total": 1.25},
         "notices": [], "guidance_scale": 0.0}  # fmt: skip

@@ -29,7 +29,7 @@ def test_machine_that_can_serve_says_everything(settings):
     report = json.loads(json.dumps(diagnose(settings())))
     assert report["problem"] is None
     assert {"python", "torch", "diffusers", "gradio"} <= set(report["versions"])
-    assert set(report["devices"]) == {"tpu", "cuda", "xpu", "mps", "cpu"}
+    assert set(report["devices"]) == {"tpu", "neuron", "cuda", "xpu", "mps", "cpu"}
     assert [row["id"] for row in report["presets"]] == ["square", "landscape", "portrait", "draft"]
     assert {row["component"] for row in report["components"]} == {
         "transformer",
@@ -77,7 +77,7 @@ def test_kept_graphs_are_counted(settings, tmp_path):
         ({"model": "/tmp"}, "without model_index.json"),
         ({"model": "someone/never-downloaded"}, "HF_HUB_OFFLINE"),
         ({"device": "cuda"}, "ACCEL_UI_DEVICE=cuda, but this torch was built without CUDA"),
-        ({"device": "neuron"}, "not supported by this version"),
+        ({"device": "neuron"}, "ACCEL_UI_DEVICE=neuron, but torch_neuronx is not installed"),
         ({"mode": "eager-fused"}, "ACCEL_UI_MODE=eager-fused does not exist on cpu"),
     ],
     ids=str,

@@ -10,17 +10,10 @@ import pytest
 
 from accel_ui.settings import Settings, SettingsError, as_environment, load_settings
 
+pytestmark = pytest.mark.usefixtures("environment_put_back")
+
 ROOT = Path(__file__).parent.parent
 NO_FILE = "/nonexistent/.env"
-
-
-@pytest.fixture(autouse=True)
-def _environment_is_put_back():
-    """`load_settings` writes what it finds in .env into the environment of the process."""
-    before = dict(os.environ)
-    yield
-    os.environ.clear()
-    os.environ.update(before)
 
 
 def load(env_file: Path | str = NO_FILE, **values: str) -> Settings:

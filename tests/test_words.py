@@ -31,6 +31,7 @@ def status(text: str = "x", **changes) -> dict:
         "ledger": [{"preset": text, "target": text, "how": "compiled", "graphs": 1, "seconds": 12.34,
                     "when": "2026-11-30T16:41:20+00:00", "why": text}],
         "runs": 61, "runs_since_last_graph": 60, "graphs_compiled": 2, "memory_in_use": 1_500_000_000,
+        "versions": {text: text}, "recent": [],
         **changes,
     }  # fmt: skip
 

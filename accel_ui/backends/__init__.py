@@ -6,6 +6,7 @@ from accel_ui.backends.base import Backend, Detection
 from accel_ui.backends.cpu import CpuBackend
 from accel_ui.backends.cuda import CudaBackend
 from accel_ui.backends.mps import MpsBackend
+from accel_ui.backends.neuron import NeuronBackend
 from accel_ui.backends.tpu import TpuBackend
 from accel_ui.backends.xpu import XpuBackend
 from accel_ui.decisions import Decision
@@ -15,6 +16,7 @@ __all__ = ["BACKENDS", "Backend", "Detection", "DeviceNotFound", "choose_backend
 
 BACKENDS: tuple[Backend, ...] = (
     TpuBackend(),
+    NeuronBackend(),
     CudaBackend(),
     XpuBackend(),
     MpsBackend(),
@@ -50,8 +52,6 @@ def choose_backend(wanted: str) -> tuple[Backend, Detection, Decision]:
                 reason += "; no accelerator: " + "; ".join(passed_over)
             return backend, detection, Decision("device", backend.name, reason)
         passed_over.append(f"{backend.name}: {detection.reason}")
-    if not passed_over:
-        raise DeviceNotFound(f"ACCEL_UI_DEVICE={wanted} is not supported by this version of Accel UI.")
     raise DeviceNotFound(
         f"ACCEL_UI_DEVICE={wanted}, but {passed_over[0].split(': ', 1)[1]}. Set ACCEL_UI_DEVICE=auto to use what is there."
     )

@@ -48,6 +48,11 @@ class CpuBackend(Backend):
 
         return psutil.Process().memory_info().rss
 
+    def explain(self, error: BaseException) -> str | None:
+        if isinstance(error, MemoryError) or "not enough memory" in str(error):
+            return "This machine is out of memory: choose a smaller preset, or end other programs."
+        return None
+
     def fingerprint(self) -> dict[str, str]:
         import torch
 

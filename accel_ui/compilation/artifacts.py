@@ -23,7 +23,7 @@ from typing import Any
 from accel_ui.compilation.compiler import Compiler
 from accel_ui.compilation.inputs import Description
 
-FORMAT = 1  # raise it when the compiled functions or the description of a call change
+FORMAT = 2  # raise it when the compiled functions or the description of a call change
 ABOUT, GRAPH, MACHINE_CODE = "about.json", "graph.bin", "inductor"
 INDUCTOR_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 

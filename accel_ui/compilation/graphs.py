@@ -182,7 +182,7 @@ class GraphTable:
             raise GraphRefused(
                 f"{target.name} was called outside a preset: make pictures through PipelineManager.generate."
             )
-        if target.name == target.component:
+        if not target.is_block:
             self._watcher.calling(target.component)
         graph = self._graphs.get((target.name, self._preset))
         if graph is None or graph.state == "eager":
@@ -289,4 +289,5 @@ class GraphTable:
 
 
 def _first_line(error: BaseException) -> str:
+    error = getattr(error, "inner_exception", error)  # Dynamo wraps what the compiler raised
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

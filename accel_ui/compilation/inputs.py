@@ -6,6 +6,7 @@ silence. This description covers both: tensors by dtype, shape, strides and devi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,15 +55,19 @@ def difference(expected: Description, actual: Description) -> str | None:
 
 
 def own_storage(args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-    """Copies tensors that are views into the middle of another one.
+    """The same tensors as new ones would be: contiguous, from the start of a storage of their own. Others are copied.
 
-    Some pipelines pass ``timesteps[i]`` as it is, and a backend that guards the storage offset (torch_tpu)
-    would compile anew at every step.
+    Some pipelines pass ``timesteps[i]`` or ``t.expand(batch)`` as they are, and a repeated block gets slices of what the
+    block before it returned, where the first one does not. Dynamo and torch_tpu guard strides and the storage offset,
+    even the stride of a dimension of size 1, which says nothing: each step, or block, would be another graph.
     """
 
     def owned(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            return value.clone() if value.storage_offset() else value
+            if value.storage_offset() or not value.is_contiguous():
+                value = value.clone(memory_format=torch.contiguous_format)
+            strides = tuple(math.prod(value.shape[i + 1 :]) for i in range(value.dim()))
+            return value if value.stride() == strides or not value.numel() else value.as_strided(value.shape, strides)
         if type(value) is dict:
             return {name: owned(item) for name, item in value.items()}
         if type(value) in (list, tuple):

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from diffusers import DiffusionPipeline
 
 
+UNET_STAGES = ("down_blocks", "mid_block", "up_blocks")
+
+
 class UnknownComponent(UserError):
     """ACCEL_UI_COMPILE_COMPONENTS names something that the pipeline does not have."""
 
@@ -47,8 +50,16 @@ class Target:
     compiled: bool = True
 
     @property
+    def is_block(self) -> bool:
+        """Whether the modules are blocks of a component, each called with what the one before left."""
+        return self.name != self.component
+
+    @property
     def function(self) -> Callable[..., Any]:
         """Runs the method on a module given as the first argument."""
+        if self.is_block:
+            # Some blocks are marked `allow_in_graph`: Dynamo traces their forward, but not the way to it by their class.
+            return type(self.modules[0]).forward
         return {"forward": run_forward, "decode": run_decode}[self.method]
 
 
@@ -88,13 +99,24 @@ def find_targets(pipeline: DiffusionPipeline, wanted: Sequence[str], *, blocks: 
 
 
 def _repeated_blocks(name: str, module: nn.Module) -> list[Target]:
-    """The blocks that diffusers itself calls repeated (`_repeated_blocks`), grouped by class."""
-    groups: dict[str, list[nn.Module]] = {}
-    for part in module.modules():
-        if type(part).__name__ in (getattr(module, "_repeated_blocks", None) or ()):
-            groups.setdefault(type(part).__name__, []).append(part)
+    """The blocks that diffusers itself calls repeated (`_repeated_blocks`), grouped by what can share a graph."""
+    repeated = getattr(module, "_repeated_blocks", None) or ()
+    groups: dict[tuple, list[nn.Module]] = {}
+    for path, part in module.named_modules():
+        if type(part).__name__ in repeated:
+            groups.setdefault(_shared_graph_key(path, part), []).append(part)
     if not groups:
         raise UnknownComponent(
             f"ACCEL_UI_COMPILE_BLOCKS=1, but {type(module).__name__} names no repeated blocks: unset it."
         )
-    return [Target(f"{name}.{cls}", name, tuple(parts)) for cls, parts in groups.items()]
+    targets: list[Target] = []
+    for (cls, *_), parts in groups.items():
+        number = 1 + sum(type(target.modules[0]).__name__ == cls for target in targets)
+        targets.append(Target(f"{name}.{cls}" if number == 1 else f"{name}.{cls}.{number}", name, tuple(parts)))
+    return targets
+
+
+def _shared_graph_key(path: str, part: nn.Module) -> tuple:
+    """Class, shapes of parameters, and for a UNet the stage: blocks of one width see another resolution there."""
+    stage = tuple(path.split(".")[:2]) if path.startswith(UNET_STAGES) else ()
+    return type(part).__name__, stage, tuple((name, tuple(value.shape)) for name, value in part.named_parameters())

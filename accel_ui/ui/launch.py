@@ -8,6 +8,26 @@ from accel_ui.settings import Settings
 from accel_ui.ui.theme import CSS, make_theme
 
 SPARE_THREADS = 40  # for everything but waiting requests: Gradio's own default
+LARGEST_UPLOAD = "20mb"
+
+# Ctrl+Enter (or Command+Enter) generates from anywhere, Escape stops. For screen readers, the button that Gradio
+# lays around a picture gets a name, and its sign for an empty picture a role.
+ON_LOAD = """
+() => {
+  document.addEventListener("keydown", event => {
+    const press = id => document.querySelector(id + ":not([disabled])")?.click();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); press("#generate"); }
+    if (event.key === "Escape") press("#stop");
+  });
+  const label = () => {
+    for (const button of document.querySelectorAll(".image-container button:not([aria-label])"))
+      button.setAttribute("aria-label", "Show the picture in full");
+    for (const empty of document.querySelectorAll(".empty[aria-label]:not([role])")) empty.setAttribute("role", "img");
+  };
+  new MutationObserver(label).observe(document.body, {childList: true, subtree: true});
+  label();
+}
+"""
 
 
 def launch_options(settings: Settings) -> dict[str, Any]:
@@ -15,7 +35,9 @@ def launch_options(settings: Settings) -> dict[str, Any]:
     return {
         "theme": make_theme(),
         "css": CSS,
+        "js": ON_LOAD,
         "allowed_paths": [str(settings.output_dir)],
+        "max_file_size": LARGEST_UPLOAD,
         "max_threads": settings.max_queue + SPARE_THREADS,  # a waiting request holds a thread
         "show_error": False,
         "enable_monitoring": False,

@@ -31,7 +31,11 @@ CSS = """
   border: 0 !important; border-bottom: 1px solid var(--border-color-primary) !important}
 .au-table table, .au-table thead, .au-table tr {border: 0 !important}
 .au-table td.num, .au-table th.num {text-align: right; white-space: nowrap}
-#picture img {width: 100%; height: 100%; object-fit: contain}
+#picture img, #left-picture img, #right-picture img {width: 100%; height: 100%; object-fit: contain}
+#pictures .grid-container {grid-template-columns: repeat(auto-fill, minmax(112px, 1fr)) !important;
+  grid-template-rows: none !important; grid-auto-rows: 112px !important; height: auto !important}
+#pictures .grid-wrap {max-height: 250px; min-height: 0 !important}
+#pictures {height: auto !important; min-height: 130px}
 #dice {align-self: end}
 @media (max-width: 768px) {
   #result {order: -1}
@@ -39,7 +43,9 @@ CSS = """
   #picture .image-frame {width: 100% !important; height: auto !important}
   #picture img {width: 100% !important; height: auto !important}
 }
-footer {opacity: .7}
+footer, footer button {opacity: 1 !important; color: var(--body-text-color-subdued) !important}
+button[role=tab].selected {color: var(--primary-700) !important}
+.dark button[role=tab].selected {color: var(--primary-400) !important}
 """
 
 
@@ -62,5 +68,16 @@ def make_theme() -> gr.themes.Base:
         button_primary_background_fill_dark="*primary_700",
         button_primary_background_fill_hover_dark="*primary_600",
         button_primary_text_color="white",
+        # Readable on both backgrounds: a contrast of at least 4.5 to 1.
+        body_text_color_subdued="*neutral_600",
+        body_text_color_subdued_dark="*neutral_400",
+        block_label_text_color="*neutral_600",
+        block_label_text_color_dark="*neutral_300",
+        block_title_text_color="*neutral_700",
+        block_title_text_color_dark="*neutral_200",
+        block_info_text_color="*neutral_600",
+        block_info_text_color_dark="*neutral_400",
+        input_placeholder_color="*neutral_600",
+        input_placeholder_color_dark="*neutral_300",
         block_shadow="none",
     )

@@ -84,6 +84,11 @@ def failure(reason: str) -> str:
     return f'<div class="au-line bad" role="alert">{escape(reason)}</div>'
 
 
+def notice(text: str) -> str:
+    """A sentence that is no failure."""
+    return f'<div class="au-line au-muted" role="status">{escape(text)}</div>'
+
+
 def timings(result: GenerationResult) -> str:
     """How long the run took, and on what."""
     t = result.timings
@@ -124,6 +129,8 @@ def machine(status: dict[str, Any]) -> str:
     if status["placement"]:
         rows = [(a["component"], a["device"], show_bytes(a["bytes"]), a["reason"]) for a in status["placement"]]
         parts += ["<h3>Placement</h3>", table(("Component", "Device", "Weights", "Why"), rows, frozenset({2}))]
+    versions = ", ".join(f"{name} {version}" for name, version in status["versions"].items())
+    parts.append(f'<p class="au-muted">{escape(versions)}</p>')
     if status["ledger"]:
         rows = [
             (e["preset"], e["target"], e["how"], e["graphs"], f"{e['seconds']:.1f} s", e["when"][11:19], e["why"])

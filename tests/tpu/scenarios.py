@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 from accel_ui.environment import prepare_environment  # noqa: E402
 

@@ -173,7 +173,7 @@ def klein() -> Flux2KleinPipeline:
 
 
 def sdxl() -> StableDiffusionXLPipeline:
-    """A UNet with cross-attention at one level, the ancestral sampler of SDXL-Turbo; sizes divide by 8."""
+    """A UNet with cross-attention at both levels, the ancestral sampler of SDXL-Turbo; sizes divide by 8."""
     first, second = clip_tokenizer(), clip_tokenizer()
     return StableDiffusionXLPipeline(
         scheduler=EulerAncestralDiscreteScheduler(timestep_spacing="trailing"),
@@ -186,8 +186,8 @@ def sdxl() -> StableDiffusionXLPipeline:
             sample_size=32,
             block_out_channels=(16, 32),
             layers_per_block=1,
-            down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
-            up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+            down_block_types=("CrossAttnDownBlock2D",) * 2,
+            up_block_types=("CrossAttnUpBlock2D",) * 2,
             attention_head_dim=(2, 4),
             norm_num_groups=8,
             use_linear_projection=True,
@@ -200,7 +200,7 @@ def sdxl() -> StableDiffusionXLPipeline:
 
 
 def sd3() -> StableDiffusion3Pipeline:
-    """Two joint blocks, three text encoders; sizes divide by 4."""
+    """Three joint blocks, of which the last is another; three text encoders; sizes divide by 4."""
     first, second, t5 = clip_tokenizer(), clip_tokenizer(), t5_tokenizer()
     return StableDiffusion3Pipeline(
         scheduler=FlowMatchEulerDiscreteScheduler(shift=3.0),
@@ -216,7 +216,7 @@ def sd3() -> StableDiffusion3Pipeline:
             patch_size=2,
             in_channels=4,
             out_channels=4,
-            num_layers=2,
+            num_layers=3,
             attention_head_dim=8,
             num_attention_heads=4,
             caption_projection_dim=32,
