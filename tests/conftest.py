@@ -124,14 +124,16 @@ max_sequence_length = 32
 
 
 class Server:
-    """`python app.py` on a port of its own."""
+    """`python app.py` on a free port, or on the one that is given."""
 
     command: tuple[str, ...] = (sys.executable, str(ROOT / "app.py"))
 
-    def __init__(self, folder: Path, **env: str):
+    def __init__(self, folder: Path, port: int | None = None, **env: str):
         with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port or 0))
             port = probe.getsockname()[1]
+        self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self.log = folder / "server.log"
         with self.log.open("w") as log:

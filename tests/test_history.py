@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import gradio as gr
 import pytest
 
 from accel_ui import history as module
 from accel_ui.history import History
+from accel_ui.ui.gallery import Gallery
 
 
 def add(history: History, owner: str | None, name: str, size: int = 10, age: int = 0) -> None:
@@ -25,6 +28,16 @@ def history(tmp_path):
 
 def names(history: History, owner: str | None) -> list[str]:
     return [path.name for path in history.pictures(owner)]
+
+
+@pytest.mark.parametrize(("shared", "keeper"), [(False, "ann"), (True, "everybody")])
+def test_setting_decides_whose_history_a_picture_goes_to(history, shared, keeper):
+    with gr.Blocks():
+        gallery = Gallery(history, shared=shared)
+    add(history, keeper, "a.png")
+    assert gallery.keeper("ann") == keeper
+    assert [Path(path).name for path in gallery.refreshed("ann")["value"]] == ["a.png"]
+    assert len(gallery.refreshed("bob")["value"]) == int(shared)
 
 
 def test_newest_first_and_each_browser_its_own(history):

@@ -67,8 +67,9 @@ def generate(page, prompt: str, preset: str | None = None) -> None:
     page.click("#generate")
 
 
-def test_prompt_becomes_a_picture_that_carries_its_parameters(open_page, tmp_path):
-    page = open_page()
+@pytest.mark.parametrize("view", VIEWS)
+def test_prompt_becomes_a_picture_that_carries_its_parameters(open_page, view):
+    page = open_page(view)
     page.fill("#seed input, #seed textarea", "42")
     generate(page, "A red house on a green hill at night, stars")
     page.wait_for_selector("#picture img")
@@ -173,10 +174,11 @@ def test_link_opens_what_it_was_copied_from(open_page, server):
     assert other.input_value("#prompt textarea") == "hello"
 
 
-def test_dropped_picture_restores_the_fields(open_page, server):
+@pytest.mark.parametrize("view", ["desktop-light", "phone-dark"])
+def test_dropped_picture_restores_the_fields(open_page, server, view):
     client = Client(server.url, verbose=False)
     picture, _ = client.predict(prompt="a tent in the snow", preset="portrait", seed=31, api_name="/generate")
-    page = open_page()
+    page = open_page(view)
     page.get_by_text("From a picture").click()
     page.set_input_files("#from-picture input[type=file]", picture)
     page.wait_for_selector("#restored >> text=are restored")
@@ -199,8 +201,9 @@ def test_previews_are_shown_while_a_run_goes_on(open_page):
     page.wait_for_selector("#progress >> text=Stopped.")
 
 
-def test_history_survives_a_reload_and_is_private_to_the_browser(open_page):
-    page = open_page()
+@pytest.mark.parametrize("view", ["desktop-light", "phone-dark"])
+def test_history_survives_a_reload_and_is_private_to_the_browser(open_page, view):
+    page = open_page(view)
     page.fill("#seed input, #seed textarea", "501")
     generate(page, "A red house at night", "Draft")
     page.wait_for_selector("#progress >> text=seed 501")
@@ -225,6 +228,41 @@ def test_history_survives_a_reload_and_is_private_to_the_browser(open_page):
     assert page.locator("#pictures img").count() == 0
 
 
+def test_history_survives_a_restart_of_the_server(browser, tmp_path):
+    settings = {"ACCEL_UI_MODE": "eager", "ACCEL_UI_CACHE_DIR": str(tmp_path / "cache")}
+    page = browser.new_page()
+    page.set_default_timeout(90_000)
+    port = None
+    for start in range(2):
+        server = Server(tmp_path, port, **settings)
+        try:
+            server.wait_for_port()
+            port = server.port
+            page.goto(server.url)
+            page.wait_for_selector("#status .au-dot.ready")
+            if start == 0:
+                generate(page, "A red house at night", "Draft")
+            page.wait_for_function("document.querySelectorAll('#pictures img').length === 1")
+        finally:
+            server.close()
+    page.close()
+
+
+def test_upload_that_is_too_large_or_no_picture_gets_a_sentence(open_page, tmp_path):
+    page = open_page()
+    page.get_by_text("From a picture").click()
+    large, text = tmp_path / "large.png", tmp_path / "text.png"
+    large.write_bytes(b"\x89PNG" + bytes(50_000_000))
+    text.write_text("no picture")
+    page.set_input_files("#from-picture input[type=file]", large)
+    page.wait_for_selector("text=/exceeds|too large|maximum/i")
+    page.reload()
+    page.wait_for_selector("#generate")
+    page.get_by_text("From a picture").click()
+    page.set_input_files("#from-picture input[type=file]", text)
+    page.wait_for_selector("#restored >> text=carries no parameters")
+
+
 def test_pictures_in_a_row_are_runs_with_the_next_seeds(open_page):
     page = open_page()
     page.locator("#count label", has_text="3").click()
@@ -235,8 +273,9 @@ def test_pictures_in_a_row_are_runs_with_the_next_seeds(open_page):
     page.wait_for_function("!document.querySelector('#generate').disabled")
 
 
-def test_compare_shows_two_presets_of_one_seed(open_page):
-    page = open_page()
+@pytest.mark.parametrize("view", ["desktop-light", "phone-dark"])
+def test_compare_shows_two_presets_of_one_seed(open_page, view):
+    page = open_page(view)
     page.get_by_role("tab", name="Compare").click()
     page.fill("#compare-prompt textarea", "A lighthouse on the sea at sunset")
     page.fill("#left-seed input, #left-seed textarea", "31")
