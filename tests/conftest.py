@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).parent.parent
 
@@ -62,7 +63,8 @@ def warm_cache(pytestconfig: pytest.Config) -> Path:
     Minutes the first time; pytest keeps the folder, so the next run of the tests only loads them.
     """
     cache = pytestconfig.cache.mkdir("warm")
-    run_command("warmup", env={"ACCEL_UI_CACHE_DIR": str(cache), "ACCEL_UI_OUTPUT_DIR": str(cache / "out")})
+    with FileLock(cache / "lock"):  # of two test processes one compiles
+        run_command("warmup", env={"ACCEL_UI_CACHE_DIR": str(cache), "ACCEL_UI_OUTPUT_DIR": str(cache / "out")})
     return cache
 
 
