@@ -61,9 +61,9 @@ TINY = KnownModel(
     id="tiny",
     title="Embedded landscapes",
     presets=(
-        Preset("square", "Square", 128, 128, 8, max_sequence_length=32, true_cfg_scale=2.0),
-        Preset("landscape", "Landscape", 96, 160, 8, max_sequence_length=32, true_cfg_scale=2.0),
-        Preset("portrait", "Portrait", 160, 96, 8, max_sequence_length=32, true_cfg_scale=2.0),
+        Preset("square", "Square", 128, 128, 8, max_sequence_length=32, true_cfg_scale=3.0),
+        Preset("landscape", "Landscape", 96, 160, 8, max_sequence_length=32, true_cfg_scale=3.0),
+        Preset("portrait", "Portrait", 160, 96, 8, max_sequence_length=32, true_cfg_scale=3.0),
         Preset("draft", "Draft", 128, 128, 4, max_sequence_length=32),
     ),
     size_factor=16,

@@ -1,0 +1,79 @@
+"""The scene world: the same seed gives the same scene, and a caption says only what is in it."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from training.config import FORMATS
+from training.world import Scene, SceneObject, caption, render, sample_scene
+from training.world.captions import KIND_NAMES, POSITION_PHRASES
+from training.world.spec import COLORS, KINDS
+
+
+def drawn(seed: int, format_name: str) -> tuple[Scene, np.ndarray, str]:
+    rng = random.Random(seed)
+    scene = sample_scene(rng)
+    image = render(scene, *FORMATS[format_name], rng).image
+    return scene, np.asarray(image), caption(scene, rng)
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_same_seed_same_picture_and_caption(format_name: str) -> None:
+    first, second = drawn(5, format_name), drawn(5, format_name)
+    assert first[0] == second[0]
+    assert np.array_equal(first[1], second[1])
+    assert first[2] == second[2]
+    width, height = FORMATS[format_name]
+    assert first[1].shape == (height, width, 3)
+
+
+def test_training_never_sees_what_is_held_out() -> None:
+    scenes = [sample_scene(random.Random(seed)) for seed in range(500)]
+    assert not any(scene.is_held_out for scene in scenes)
+    everything = [sample_scene(random.Random(seed), allow_held_out=True) for seed in range(500)]
+    assert any(scene.has_held_out_color for scene in everything)
+    assert any(scene.has_held_out_terrain for scene in everything)
+    assert any(scene.is_held_out_combination for scene in everything)
+
+
+def test_captions_name_only_what_the_scene_holds() -> None:
+    for seed in range(600):
+        rng = random.Random(seed)
+        scene = sample_scene(rng)
+        text = caption(scene, rng, clean=True).replace("white clouds", "clouds")
+        words = text.replace(",", "").split()
+        colors = {thing.color for thing in scene.objects}
+        # These colours also belong to phrases about the ground and the sky.
+        for color in set(COLORS) - {"green", "blue", "orange", "pink", "yellow"}:
+            assert color not in words or color in colors, text
+        kinds = {thing.kind for thing in scene.objects}
+        for kind in set(KINDS) - kinds - {"pines"}:  # "a pine forest" is no pines
+            assert not any(f" {name} " in f" {' '.join(words)} " for name in KIND_NAMES[kind]), text
+        assert ("rainbow" in text) <= scene.rainbow, text
+        assert ("moon" in words) <= ("moon" in scene.body), text
+
+
+def test_named_places_are_the_objects_places() -> None:
+    scene = Scene("day", "hills", objects=(SceneObject("house", "left", "red"),))
+    texts = [caption(scene, random.Random(seed), clean=True) for seed in range(200)]
+    assert any(phrase in text for text in texts for phrase in POSITION_PHRASES["left"])
+    assert not any(phrase in text for text in texts for phrase in POSITION_PHRASES["right"])
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_objects_are_whole_and_apart(format_name: str) -> None:
+    width, height = FORMATS[format_name]
+    for seed in range(60):
+        rng = random.Random(seed)
+        scene = sample_scene(rng)
+        boxes = render(scene, width, height, rng).boxes[-len(scene.objects) :] if scene.objects else ()
+        for left, _, right, bottom in boxes:
+            assert left >= 0
+            assert right <= width
+            assert bottom <= height
+        if len(boxes) == 2 and all(thing.kind != "balloon" for thing in scene.objects):
+            first, second = sorted(boxes)
+            assert first[2] <= second[0] + 0.05 * width
