@@ -28,6 +28,7 @@ os.environ.update(
     TOKENIZERS_PARALLELISM="false",
 )
 os.environ.pop("HF_TOKEN", None)
+ENVIRONMENT = dict(os.environ)  # for other processes: tests of this one leave traces in os.environ
 
 from accel_ui.manager import PipelineManager  # noqa: E402
 from accel_ui.settings import Settings  # noqa: E402
@@ -37,7 +38,7 @@ def run_command(*arguments: str, env: dict[str, str] | None = None, check: bool 
     """`python -m accel_ui ARGUMENTS` in a process of its own, from a folder without a .env file."""
     done = subprocess.run(
         [sys.executable, "-m", "accel_ui", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
+        env={**ENVIRONMENT, "PYTHONPATH": str(ROOT), **(env or {})},
         cwd="/tmp",
         capture_output=True,
         text=True,
@@ -141,7 +142,7 @@ class Server:
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 self.command,
-                env={**os.environ, "GRADIO_SERVER_PORT": str(port), **env},
+                env={**ENVIRONMENT, "GRADIO_SERVER_PORT": str(port), **env},
                 cwd=folder,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -12,7 +12,7 @@ from gradio_client import Client
 from PIL import Image
 
 from accel_ui.metadata import read_info
-from conftest import ROOT
+from conftest import ROOT, Server
 
 PROMPTS = [
     "a red house",
@@ -38,8 +38,6 @@ def pixels(path: str) -> str:
 
 
 def test_page_answers_while_the_model_is_loading(server, tmp_path):
-    from conftest import Server
-
     other = Server(tmp_path, ACCEL_UI_CACHE_DIR=str(tmp_path), ACCEL_UI_WARMUP="none", ACCEL_UI_MODE="eager")
     try:
         other.wait_for_port()

@@ -129,6 +129,15 @@ def test_model_that_cannot_be_loaded_leaves_a_page_that_says_what_to_do(browser,
         broken.close()
 
 
+def test_page_tells_what_the_embedded_model_can_draw(open_page):
+    page = open_page()
+    page.get_by_text("What this small model can draw").click()
+    page.wait_for_selector("#guide >> text=lighthouse")
+    guide = page.locator("#guide").inner_text()
+    for words in ("northern lights", "No people", "ACCEL_UI_MODEL="):
+        assert words in guide
+
+
 def test_preset_states_and_reasons_are_shown(open_page):
     page = open_page()
     states = page.locator("#preset-states").inner_text()

@@ -27,7 +27,7 @@ def test_edited_page_is_shown_and_the_model_stays(tmp_path):
         client = Client(server.url, verbose=False)
         server.wait_until_loaded(client)
         client.predict(prompt="a red house", preset="draft", seed=1, api_name="/generate")
-        page = tmp_path / "accel_ui" / "ui" / "page.py"
+        page = tmp_path / "accel_ui" / "ui" / "create.py"
         page.write_text(page.read_text().replace("New seed", "Another seed"))
         end = time.monotonic() + 60
         while "Another seed" not in server.page():

@@ -87,7 +87,6 @@ def test_device_that_cannot_compile_is_eager_with_its_reason(machine):
     ("settings", "words"),
     [
         ({"mode": "eager-fused"}, "ACCEL_UI_MODE=eager-fused does not exist on made"),
-        ({"device": "cuda"}, "ACCEL_UI_DEVICE=cuda"),
         ({"text_encoder_device": "device"}, "set it to auto"),
     ],
     ids=str,

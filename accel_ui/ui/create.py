@@ -9,11 +9,13 @@ from typing import Any
 
 import gradio as gr
 
+from accel_ui.catalogue import TINY
 from accel_ui.manager import PipelineManager
 from accel_ui.metadata import read_info
 from accel_ui.requests import MAX_PROMPT_CHARACTERS, MAX_SEED, Done, Failed, GenerationResult, RequestError, random_seed
 from accel_ui.ui import fields, words
 from accel_ui.ui.gallery import Gallery
+from accel_ui.ui.guide import embedded_model_guide
 from accel_ui.ui.runs import Runs
 from accel_ui.ui.share import COPY_LINK
 
@@ -68,6 +70,9 @@ class Create:
             elem_id="count",
         )
         gr.Examples([[text] for text in examples], self.prompt, label="Try one of these")
+        if self._manager.settings.model == TINY.id:
+            with gr.Accordion("What this small model can draw", open=False, elem_id="guide"):
+                gr.Markdown(embedded_model_guide())
 
     def _result(self) -> None:
         self.picture = gr.Image(

@@ -16,12 +16,13 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 # Set for tests that must not have the device.
 NOT_HERE = ("TORCH_DEVICE_BACKEND_AUTOLOAD", "TPU_SKIP_MDS_QUERY", "TPU_LIBRARY_PATH", "XLA_FLAGS")
+AT_START = dict(os.environ)  # tests of this process leave traces in os.environ, such as a cache folder
 QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR"}  # the CPU plugin knows no memory statistics, and says so at each question
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
     """As a user's shell has it, with cache and pictures below `folder`."""
-    kept = {name: value for name, value in os.environ.items() if name not in NOT_HERE}
+    kept = {name: value for name, value in AT_START.items() if name not in NOT_HERE}
     folders = {"ACCEL_UI_CACHE_DIR": str(folder / "cache"), "ACCEL_UI_OUTPUT_DIR": str(folder / "out")}
     return {**kept, **QUIET, **folders, **more}
 
