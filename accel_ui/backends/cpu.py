@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from accel_ui.backends.base import Backend, Detection
@@ -60,4 +61,7 @@ class CpuBackend(Backend):
             **super().fingerprint(),
             "cpu_capability": torch.backends.cpu.get_cpu_capability(),
             "threads": str(torch.get_num_threads()),  # part of Inductor's kernels
+            # Inductor finds its machine code by the compiler's command line, which names torch's own folder: from
+            # another place it would compile again while the app loads, 20 s a graph, in place of behind it.
+            "installation": sys.prefix,
         }
