@@ -1,7 +1,5 @@
 """Serves the page and the API: `python app.py`, or `gradio app.py` while you edit the page."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys
