@@ -1,22 +1,21 @@
 """Serves the page and the API: `python app.py`, or `gradio app.py` while you edit the page."""
 
-import logging
 import os
 import sys
 import threading
 
 from accel_ui.environment import prepare_environment
 from accel_ui.errors import UserError
+from accel_ui.logs import configure_logging
 from accel_ui.settings import load_settings
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-logging.getLogger("httpx").setLevel(logging.WARNING)  # it prints every request of Gradio's own start-up
 if os.environ.get("SPACE_ID"):
     os.environ.setdefault("GRADIO_SERVER_NAME", "0.0.0.0")
 try:
     settings = load_settings()  # before gradio and torch: both read the environment when they are imported
 except UserError as error:
     sys.exit(str(error))
+configure_logging(settings.log)
 prepare_environment(settings.cache_dir)
 
 import gradio as gr  # noqa: E402
@@ -29,6 +28,7 @@ if gr.NO_RELOAD:
 else:
     sys.modules.update(core)  # Gradio dropped all modules, but the manager stays, and so must the classes of its events
 
+from accel_ui.serving import serve_until_told  # noqa: E402
 from accel_ui.ui.launch import launch_options  # noqa: E402
 from accel_ui.ui.page import build_page  # noqa: E402
 
@@ -37,11 +37,11 @@ demo = build_page(manager)
 
 def serve(demo: gr.Blocks) -> None:
     """Answers the port, then loads the model behind it: importing torch first would hold it up."""
-    demo.launch(**launch_options(settings), prevent_thread_lock=True)
+    demo.launch(**launch_options(manager), prevent_thread_lock=True)
     manager.start()
     if threading.current_thread() is threading.main_thread():  # reload mode runs this file in a thread of its own
-        demo.block_thread()
-        manager.close()
+        serve_until_told(manager)
+        demo.close()
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def _loaded(settings: Settings) -> PipelineManager:
     status = manager.status()
     if status["phase"] != "ready":
         manager.close()
-        raise UserError(status["reason"])
+        raise UserError(manager.reason)
     return manager
 
 

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 log = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ class BackgroundCompiler:
         load: called with a preset whose artifacts are there.
         give_up: called with a preset and the reason when they could not be made.
         compile_here: compiles a preset in this process, when it is idle.
+        limit: seconds a child may take; a compiler that hangs is ended.
     """
 
     may_spawn: Callable[[], bool]
@@ -38,6 +40,7 @@ class BackgroundCompiler:
     load: Callable[[str], None]
     give_up: Callable[[str, str], None]
     compile_here: Callable[[str], None]
+    limit: float
     _wanted: list[str] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
     _current: tuple[str, float] | None = None
@@ -76,7 +79,7 @@ class BackgroundCompiler:
             self._wanted.clear()
             child = self._child
         if child and child.poll() is None:
-            child.terminate()
+            _end(child)
 
     def _work(self) -> None:
         while True:
@@ -113,13 +116,30 @@ class BackgroundCompiler:
             )
         if os.name == "posix":
             psutil.Process(child.pid).nice(LOWEST_PRIORITY)
-        output, _ = child.communicate()
+        try:
+            output, _ = child.communicate(timeout=self.limit)
+        except subprocess.TimeoutExpired:
+            _end(child)
+            self.give_up(preset, f"its compilation took longer than ACCEL_UI_COMPILE_LIMIT ({self.limit:g} s)")
+            return
         if self._closed:
             return
         if child.returncode == 0:
             self.load(preset)
         else:
             self.give_up(preset, _reason(output) or f"the background process ended with code {child.returncode}")
+
+
+def _end(child: subprocess.Popen) -> None:
+    """Ends a child and the compilers that it started."""
+    import psutil
+
+    with suppress(psutil.NoSuchProcess):
+        family = psutil.Process(child.pid)
+        for process in [*family.children(recursive=True), family]:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+    child.wait()
 
 
 def _reason(output: str) -> str:

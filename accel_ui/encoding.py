@@ -30,10 +30,12 @@ class PromptMemory:
 
     Attributes:
         watch: makes a context that is entered while the text encoders run.
+        counts: prompts ``encoded`` and ``remembered`` so far.
     """
 
     def __init__(self, pipeline: DiffusionPipeline):
         self.watch: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.counts = {"encoded": 0, "remembered": 0}
         self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
         self._encode = pipeline.encode_prompt
         pipeline.encode_prompt = self
@@ -43,6 +45,7 @@ class PromptMemory:
             key = _key((args, kwargs))
         except NotHashable:
             return self._encode(*args, **kwargs)
+        self.counts["remembered" if key in self._remembered else "encoded"] += 1
         if key not in self._remembered:
             with self.watch():
                 self._remembered[key] = self._encode(*args, **kwargs)

@@ -87,7 +87,7 @@ class Engine:
             dtype=plan.dtype,
             mode=plan.mode if ready or plan.mode != "compile" else "eager",
             images=[to_image(pixels) for pixels in arrays],
-            timings=job.finish(),
+            timings=job.timings(),
             graphs_compiled=self.graphs.made - before,
             programs_compiled=None if programs is None else plan.backend.programs_compiled() - programs,
             notices=self._notices(job),

@@ -2,19 +2,21 @@
 
 A browser is known by a random word that it keeps for itself; its pictures lie in a folder named by the hash of that
 word, so neither the folder's name nor a picture tells it. Pictures made without a browser (API, commands) lie beside
-these folders and are never deleted here.
+these folders.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 MOST_PICTURES = 100  # of one browser
-MOST_BYTES = 2 * 10**9  # of all browsers together
+KEPT = 0.9  # of the bytes allowed stay when the oldest are deleted, so that it is not done at every picture
 PREFIX = "browser-"
+OURS = re.compile(r"\d{8}-\d{6}-.+-[0-9a-f]{12}\.png")  # as `pictures.save_picture` names them
 
 
 class History:
@@ -22,10 +24,12 @@ class History:
 
     Args:
         folder: ACCEL_UI_OUTPUT_DIR.
+        most_bytes: of all pictures together.
     """
 
-    def __init__(self, folder: Path):
-        self._folder = folder
+    def __init__(self, folder: Path, most_bytes: float):
+        self._folder, self._most_bytes = folder, most_bytes
+        self._bytes: int | None = None  # of all pictures; None before they were counted
 
     def folder_of(self, owner: str | None) -> Path:
         """Where the pictures of `owner` go; the folder itself for nobody in particular."""
@@ -53,21 +57,32 @@ class History:
             shutil.rmtree(self.folder_of(owner), ignore_errors=True)
         return len(pictures)
 
-    def prune(self, owner: str | None) -> None:
-        """Deletes the oldest pictures beyond the limits."""
-        for path in self.pictures(owner)[MOST_PICTURES:]:
+    def prune(self, owner: str | None, made: Sequence[Path]) -> None:
+        """Deletes the oldest pictures beyond the limits, but never those just `made` for `owner`.
+
+        (A clock that was set back makes them look older than they are.)
+        """
+        for path in [path for path in self.pictures(owner) if path not in made][max(0, MOST_PICTURES - len(made)) :]:
             path.unlink(missing_ok=True)
-        everything = sorted(self._sizes(), reverse=True)
+        if self._bytes is None:
+            self._bytes = sum(size for _, size, _ in self._sizes())
+        else:
+            self._bytes += sum(path.stat().st_size for path in made if path.exists())
+        if self._bytes <= self._most_bytes:
+            return
         kept = 0
-        for _, size, path in everything:
-            kept += size
-            if kept > MOST_BYTES:
+        for _, size, path in sorted(self._sizes(), key=lambda entry: (entry[2] in made, entry[0]), reverse=True):
+            if path in made or kept + size <= KEPT * self._most_bytes:
+                kept += size
+            else:
                 path.unlink(missing_ok=True)
+        self._bytes = kept
 
     def _sizes(self) -> Iterator[tuple[float, int, Path]]:
-        for path in self._folder.glob(f"{PREFIX}*/*.png"):
+        for path in self._folder.rglob("*.png"):
             try:
                 stat = path.stat()
             except FileNotFoundError:
                 continue
-            yield stat.st_mtime, stat.st_size, path
+            if OURS.fullmatch(path.name):
+                yield stat.st_mtime, stat.st_size, path

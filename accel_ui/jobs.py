@@ -40,6 +40,7 @@ class Job:
         waits_for: number of jobs ahead, and why the accelerator does not run yet.
         time_limit: seconds of run time; waiting and compiling do not count.
         warm_up: compile what is cold, and keep no picture.
+        client: who asks, so that each gets its turn; "" for the program itself.
     """
 
     def __init__(
@@ -49,8 +50,9 @@ class Job:
         time_limit: float,
         *,
         warm_up: bool = False,
+        client: str = "",
     ):
-        self.request, self.warm_up = request, warm_up
+        self.request, self.warm_up, self.client = request, warm_up, client
         self._waits_for, self._time_limit = waits_for, time_limit
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._stop = threading.Event()
@@ -66,6 +68,11 @@ class Job:
     def stop(self) -> None:
         """Ends the run within a step; before it began, at once."""
         self._stop.set()
+
+    def refuse(self, reason: str) -> None:
+        """Ends a job that waits, with a reason other than the user's wish."""
+        self.emit(Failed(reason, refused=True))
+        self.stop()
 
     @property
     def stopped(self) -> bool:
@@ -122,9 +129,9 @@ class Job:
         self.emit(Step(index, count, preview))
         self.check()
 
-    def finish(self) -> Timings:
-        """Stops the clock."""
-        self._enter("queue")
+    def timings(self) -> Timings:
+        """Seconds of each stage until now."""
+        self._enter(self._stage)
         return Timings(**self._seconds)
 
     def check(self) -> None:

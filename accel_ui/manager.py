@@ -5,26 +5,28 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from typing import Any, Literal
 
 from accel_ui.background import BackgroundCompiler
+from accel_ui.cache import tidy
 from accel_ui.compilation.ledger import Ledger
 from accel_ui.environment import ensure_folder, prepare_environment
 from accel_ui.errors import UserError
 from accel_ui.history import History
-from accel_ui.jobs import Job, Stopped
+from accel_ui.jobs import Job
+from accel_ui.metrics import Metrics
 from accel_ui.presets import Preset
+from accel_ui.privacy import public
 from accel_ui.report import versions
-from accel_ui.requests import Done, Event, Failed, GenerationRequest, GenerationResult, RequestError
+from accel_ui.requests import Event, Failed, GenerationRequest, RequestError
 from accel_ui.settings import Settings, as_environment, variable_name
-from accel_ui.status import RunLog, plan_facts
-from accel_ui.worker import Worker
+from accel_ui.status import Readiness, RunLog, plan_facts
+from accel_ui.worker import CLOSING, Worker
 
 log = logging.getLogger(__name__)
 
-Phase = Literal["loading", "ready", "failed", "closed"]
+Phase = Literal["loading", "ready", "failed", "closing"]
 WARM_UP_PROMPT = "warm-up"
 
 
@@ -45,14 +47,15 @@ class PipelineManager:
         prepare_environment(settings.cache_dir)
         self.settings = settings
         self.ledger = Ledger()
-        self.history = History(settings.output_dir)
+        self.history = History(settings.output_dir, settings.max_output_gb * 1e9)
+        self.metrics = Metrics(self._facts, lambda: self.ledger.entries)
         self._phase: Phase = "loading"
         self._reason = "starting"
-        self._engine = None
+        self._engine = self._runner = None
         self._started, self._loaded = False, threading.Event()
-        self._run_log = RunLog()
+        self._runs = RunLog()
         self._background: BackgroundCompiler | None = None
-        self._worker = Worker(self._run, settings.max_queue)
+        self._worker = Worker(self._run, settings.max_queue, settings.max_per_client)
         try:
             self._presets = known_presets(settings, resolve_model(settings.model).known) or ()
         except UserError as error:
@@ -68,41 +71,64 @@ class PipelineManager:
             self._worker.do(self._load)
             self._worker.start()
 
+    def retry(self) -> None:
+        """Loads again after a failure, once its cause is gone."""
+        if self._phase == "failed":
+            self._enter("loading", "trying again")
+            self._loaded.clear()
+            self._worker.do(self._load)
+
     def wait_until_loaded(self, timeout: float | None = None) -> bool:
         """Waits for the end of loading, good or bad; False when `timeout` seconds were not enough."""
         return self._loaded.wait(timeout)
 
+    def drain(self) -> bool:
+        """Refuses new requests and waiting ones, gives the running one its time (ACCEL_UI_GRACE), and closes.
+
+        Returns:
+            whether a run was still to be finished: somebody may be about to fetch its picture.
+        """
+        self._phase, self._reason = "closing", "the server is shutting down"
+        finished = self._worker.drain(self.settings.grace)
+        self.close()
+        return finished
+
     def close(self) -> None:
         """Stops the running request, refuses new ones, ends the background compilation."""
-        self._phase, self._reason = "closed", "the server is shutting down"
+        self._phase, self._reason = "closing", "the server is shutting down"
         if self._background:
             self._background.close()
         self._worker.close()
 
+    def _enter(self, phase: Phase, reason: str) -> None:
+        if self._phase != "closing":  # which is for good
+            self._phase, self._reason = phase, reason
+
     def _fail(self, reason: str) -> None:
-        self._phase, self._reason = "failed", reason
-        log.error("The model is not loaded: %s", reason)
+        self._enter("failed", reason)
+        log.error("%s", reason)
 
     def _load(self) -> None:
         """The recipe: look, decide, load, prepare, warm up."""
         started = time.perf_counter()
         try:
-            if self._phase == "failed":
-                return
+            self._enter("loading", "looking at the folders")
             ensure_folder(self.settings.cache_dir, variable_name("cache_dir"))
             ensure_folder(self.settings.output_dir, variable_name("output_dir"))
-            self._reason = "importing torch and diffusers"
+            tidy(self.settings.cache_dir, self.settings.max_cache_gb * 1e9)
+            self._enter("loading", "importing torch and diffusers")
             from accel_ui.engine import build_engine
+            from accel_ui.runner import Runner
             from accel_ui.survey import survey
 
-            self._reason = f"reading the headers of {self.settings.model}"
+            self._enter("loading", f"reading the headers of {self.settings.model}")
             plan = survey(self.settings)
             for decision in plan.decisions:
                 log.info("%s", decision)
-            self._reason = f"loading the weights of {self.settings.model}"
+            self._enter("loading", f"loading the weights of {self.settings.model}")
             engine = build_engine(plan, self.settings, self.ledger)
             if engine.compiles:
-                self._reason = "loading kept graphs"
+                self._enter("loading", "loading kept graphs")
                 for preset in engine.presets:
                     engine.graphs.load(preset)
             self._engine, self._presets = engine, tuple(engine.presets.values())
@@ -112,8 +138,12 @@ class PipelineManager:
                 load=lambda preset: self._worker.do(lambda: engine.graphs.load(preset)),
                 give_up=lambda preset, why: self._worker.do(lambda: engine.graphs.give_up(preset, why)),
                 compile_here=self._compile_when_idle,
+                limit=self.settings.compile_limit,
             )
-            self._phase, self._reason = "ready", f"loaded in {time.perf_counter() - started:.1f} s"
+            self._runner = Runner(
+                engine, self.history, self._background, self.metrics, self._runs, self._lose, self.settings.log_prompts
+            )
+            self._enter("ready", f"loaded in {time.perf_counter() - started:.1f} s")
             log.info("%s is %s", self.settings.model, self._reason)
             self._warm_up_as_set()
         except UserError as error:
@@ -163,35 +193,45 @@ class PipelineManager:
         Raises:
             RequestError
         """
-        if not self._presets:
-            raise RequestError(self._not_ready())
-        return GenerationRequest.checked(
-            prompt, next(iter(self.presets)) if preset is None else preset, seed, negative_prompt, presets=self.presets
-        )
+        try:
+            if not self._presets:
+                raise RequestError(self._not_ready(), "not_loaded")
+            preset = next(iter(self.presets)) if preset is None else preset
+            return GenerationRequest.checked(prompt, preset, seed, negative_prompt, presets=self.presets)
+        except RequestError as error:
+            self.metrics.refused(error.kind)
+            raise
 
-    def submit(self, request: GenerationRequest) -> Job:
+    def submit(self, request: GenerationRequest, client: str = "") -> Job:
         """Queues `request`; read the job's events.
+
+        Args:
+            client: who asks: clients take turns, and each has its share of the queue.
 
         Raises:
             RequestError: unknown preset, full queue, failed model.
         """
-        if self._phase in ("failed", "closed"):
-            raise RequestError(self._not_ready())
-        if request.preset not in self.presets:
-            raise RequestError(f"There is no preset {request.preset!r}: choose one of {', '.join(self.presets)}.")
-        job = Job(request, self._waits_for, self.settings.time_limit)
-        self._worker.submit(job)
+        try:
+            if self._phase in ("failed", "closing"):
+                raise RequestError(self._not_ready(), "closing" if self._phase == "closing" else "not_loaded")
+            if request.preset not in self.presets:
+                raise RequestError(f"There is no preset {request.preset!r}: choose one of {', '.join(self.presets)}.")
+            job = Job(request, self._waits_for, self.settings.time_limit, client=client)
+            self._worker.submit(job)
+        except RequestError as error:
+            self.metrics.refused(error.kind)
+            raise
         return job
 
-    def generate(self, request: GenerationRequest) -> Iterator[Event]:
+    def generate(self, request: GenerationRequest, client: str = "") -> Iterator[Event]:
         """Makes the pictures of `request`: a stream of events that ends with Done or Failed.
 
         Closing the stream stops the run. Refusals come as a Failed event too.
         """
         try:
-            job = self.submit(request)
+            job = self.submit(request, client)
         except RequestError as error:
-            yield Failed(str(error))
+            yield Failed(str(error), refused=True)
             return
         yield from job.events()
 
@@ -218,55 +258,25 @@ class PipelineManager:
         return Job(request, self._waits_for, self.settings.time_limit, warm_up=True)
 
     def _waits_for(self, job: Job) -> tuple[int, str]:
-        return self._worker.ahead_of(job), "" if self._loaded.is_set() else f"the model: {self._reason}"
+        return self._worker.ahead_of(job), "" if self._loaded.is_set() else f"the model: {public(self._reason)}"
 
     def _not_ready(self) -> str:
         if self._phase == "loading":
-            return f"The model is not loaded yet ({self._reason}): try again in a moment."
-        return self._reason if self._phase == "failed" else "The server is shutting down: try again in a minute."
+            return f"The model is not loaded yet ({public(self._reason)}): try again in a moment."
+        return public(self._reason) if self._phase == "failed" else CLOSING
 
     # In the worker's thread
 
     def _run(self, job: Job) -> None:
-        try:
-            if self._engine is None:
-                raise RequestError(self._not_ready())
-            job.begin(self._engine.denoiser, self._engine.survey.backend.synchronize)
-            job.emit(Done(self._make(job)))
-        except Stopped as end:
-            job.emit(Failed(str(end), stopped=True))
-        except Exception as error:
-            job.emit(Failed(self._explain(error)))
+        if self._runner is None:
+            job.refuse(self._not_ready())
+        else:
+            self._runner.run(job)
 
-    def _make(self, job: Job) -> GenerationResult:
-        from accel_ui.pictures import save_result
-
-        engine, preset = self._engine, job.request.preset
-        may_compile = engine.compiles and (job.warm_up or engine.survey.cold == "compile")
-        stays_cold = engine.compiles and not may_compile and engine.graphs.state(preset).state == "cold"
-        result = engine.run(job, may_compile=may_compile)
-        if job.warm_up:
-            return result
-        self._run_log.add(result)
-        if stays_cold:
-            self._background.request(preset)
-        owner = job.request.owner
-        result = save_result(result, self.history.folder_of(owner))
-        self.history.prune(owner)
-        log.info("%s, seed %d: %.2f s, %s", preset, job.request.seed, result.timings.total, result.mode)
-        return result
-
-    def _explain(self, error: Exception) -> str:
-        if isinstance(error, UserError):
-            return str(error)
-        reference = uuid.uuid4().hex[:8]
-        log.error("Run failed, reference %s", reference, exc_info=error)
-        known = self._engine.survey.backend.explain(error)
-        if known:
-            self._engine.prompts.forget()
-            self._engine.survey.backend.release_memory()
-            return known
-        return f"The run failed for a reason of the program's own; the server's log has it under {reference}."
+    def _lose(self, reason: str) -> None:
+        """The device is gone: nothing can run until a new process opens it."""
+        self._runner = self._engine = None
+        self._fail(reason)
 
     def _compile_when_idle(self, preset: str) -> None:
         """Blocks the caller, never the accelerator's thread, until `preset` is compiled or cannot be."""
@@ -284,9 +294,25 @@ class PipelineManager:
 
     # Truth
 
+    @property
+    def reason(self) -> str:
+        """Why the manager is in its phase, whole: for the owner's eyes."""
+        return self._reason
+
+    def readiness(self) -> Readiness:
+        """Whether the default preset answers at once, and if not, why."""
+        if self._phase != "ready" or self._engine is None:
+            return Readiness(False, self._phase, public(self._reason))
+        preset = next(iter(self.presets))
+        state, why = self.preset_state(preset)
+        eager_meanwhile = self._engine.survey.cold == "eager"
+        if state in ("ready", "eager") or eager_meanwhile:
+            return Readiness(True, "ready", f"{preset}: {state}")
+        return Readiness(False, "warming", public(f"{preset} is {state}: {why}"))
+
     def status(self) -> dict[str, Any]:
-        """What the page, `status()` and `doctor` show; plain data."""
-        return {
+        """What the page, `status()` and `/metrics` show; plain data that any visitor may read."""
+        facts = {
             "phase": self._phase,
             "reason": self._reason,
             "model": self.settings.model,
@@ -294,10 +320,17 @@ class PipelineManager:
             "presets": [self._preset_row(preset) for preset in self._presets],
             "ledger": self.ledger.rows(),
             "graphs_compiled": self.ledger.graphs,
-            **self._run_log.facts(),
+            **self._runs.facts(),
             "versions": versions(),
             "waiting": self._worker.waiting,
         }
+        return public(facts)
+
+    def _facts(self) -> dict[str, Any]:
+        """What the metrics are made of besides their counters."""
+        counts = self._engine.prompts.counts if self._engine else {}
+        ready, running = self.readiness().ready, self._worker.running is not None
+        return {**self.status(), "ready": ready, "running": int(running), "prompts": counts}
 
     def _preset_row(self, preset: Preset) -> dict[str, Any]:
         state, why = self.preset_state(preset.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +22,10 @@ FLAT = 1.5 / 255  # a picture whose brightest and darkest values are this close 
 
 class BadPicture(UserError):
     """The run ended, but its numbers are no picture."""
+
+
+class NotSaved(UserError):
+    """The picture was made, but the disk does not take it."""
 
 
 def check_picture(pixels: np.ndarray, dtype: str) -> None:
@@ -50,13 +55,24 @@ def to_image(pixels: np.ndarray) -> Image.Image:
 
 
 def save_picture(image: Image.Image, folder: Path, info: dict[str, Any]) -> Path:
-    """Writes a PNG that carries `info`, whole or not at all. The name sorts by time and cannot be guessed."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Writes a PNG that carries `info`, whole or not at all. The name sorts by time and cannot be guessed.
+
+    Raises:
+        NotSaved
+    """
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     path = folder / f"{stamp}-{info['preset']}-{info['seed']}-{uuid.uuid4().hex[:12]}.png"
     draft = path.with_suffix(".part")
-    image.save(draft, format="PNG", pnginfo=text_chunk(info))
-    os.replace(draft, path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        image.save(draft, format="PNG", pnginfo=text_chunk(info))
+        os.replace(draft, path)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise NotSaved(
+            f"The picture was made but could not be saved ({error.strerror}): make room in ACCEL_UI_OUTPUT_DIR and try again."
+        ) from error
     return path
 
 

@@ -25,7 +25,15 @@ RANDOM_SEED = "random"
 
 
 class RequestError(UserError):
-    """The user asked for something that cannot be done."""
+    """The user asked for something that cannot be done, or not now.
+
+    Attributes:
+        kind: one word for the metrics: ``invalid``, ``queue_full``, ``client_share``, ``not_loaded``, ``closing``.
+    """
+
+    def __init__(self, message: str, kind: str = "invalid"):
+        super().__init__(message)
+        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -211,11 +219,12 @@ class Done:
 class Failed:
     """The last event of a run that did not; `reason` is one sentence for the user.
 
-    `stopped` is true when the user asked for it.
+    `stopped` is true when it was ended by the user or the time limit; `refused` when it never began.
     """
 
     reason: str
     stopped: bool = False
+    refused: bool = False
 
 
 Event = Queued | Encoding | Compiling | Step | Decoding | Done | Failed

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from dotenv import load_dotenv
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from accel_ui.errors import UserError
 
 PREFIX = "ACCEL_UI_"
 DEFAULT_CACHE_DIR = Path("~/.cache/accel-ui")
+HUGGINGFACE = "huggingface"
 
 
 class SettingsError(UserError):
@@ -67,9 +68,32 @@ class Settings(BaseSettings):
     history: Literal["private", "shared"] = Field(
         "private", description="who sees a picture in the history: the browser that made it, or everybody"
     )
+    auth: SecretStr | None = Field(
+        None,
+        description="who may use the page and the API: `user:password`, several with commas between, or `huggingface` "
+        "(sign in with Hugging Face, on a Space); empty is everybody",
+    )
     max_queue: int = Field(20, ge=1, le=1000, description="requests that may wait; one more is refused")
+    max_per_client: int = Field(
+        10, ge=1, le=1000, description="of these, requests of one visitor (one address, or one user)"
+    )
     time_limit: float = Field(600.0, gt=0, le=86_400, description="seconds one run may take, compilation not counted")
-
+    compile_limit: float = Field(
+        3600.0, gt=0, le=86_400, description="seconds a background compilation may take; then the preset stays eager"
+    )
+    grace: float = Field(
+        30.0, ge=0, le=3600, description="seconds the running picture may still take after SIGTERM or Ctrl-C"
+    )
+    max_output_gb: float = Field(
+        10.0, gt=0, le=1e6, description="size of the pictures that are kept; the oldest are deleted beyond it"
+    )
+    max_cache_gb: float = Field(
+        50.0, gt=0, le=1e6, description="size of the caches; what was unused for longest is deleted beyond it, at start"
+    )
+    log: Literal["text", "json"] = Field(
+        "text", description="form of the log: lines to read, or one JSON object a line"
+    )
+    log_prompts: bool = Field(False, description="write prompts into the log")
     preview_every: int = Field(2, ge=0, le=1000, description="steps between two previews on the page; 0 is off")
 
     @field_validator("compile_components", mode="before")
@@ -88,10 +112,46 @@ class Settings(BaseSettings):
             raise ValueError("an existing TOML file")
         return value
 
+    @field_validator("auth")
+    @classmethod
+    def _names_somebody(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None:
+            return value
+        if value.get_secret_value() != HUGGINGFACE:
+            _parsed_users(value.get_secret_value())
+        elif not (os.environ.get("SPACE_ID") and os.environ.get("OAUTH_CLIENT_ID")):
+            raise ValueError("elsewhere Gradio would sign everybody in as the user of this machine")
+        return value
+
+    @property
+    def users(self) -> list[tuple[str, str]]:
+        """Names and passwords of ACCEL_UI_AUTH; empty when it is not set, or asks for Hugging Face."""
+        return [] if self.auth is None or self.signs_in_at_hub else _parsed_users(self.auth.get_secret_value())
+
+    @property
+    def signs_in_at_hub(self) -> bool:
+        """Whether visitors sign in with Hugging Face."""
+        return self.auth is not None and self.auth.get_secret_value() == HUGGINGFACE
+
     @field_validator("cache_dir", "output_dir")
     @classmethod
     def _absolute(cls, value: Path) -> Path:
         return _expanded(value).absolute()
+
+    @field_validator("output_dir")
+    @classmethod
+    def _holds_pictures_alone(cls, value: Path) -> Path:
+        real = value.resolve()
+        if any(place.resolve().is_relative_to(real) for place in (Path.cwd(), Path.home())):
+            raise ValueError("a folder for pictures alone")
+        return value
+
+
+def _parsed_users(text: str) -> list[tuple[str, str]]:
+    pairs = [part.strip().partition(":") for part in text.split(",")]
+    if not all(name and password for name, _, password in pairs):
+        raise ValueError("user:password")
+    return [(name, password) for name, _, password in pairs]
 
 
 def _expanded(path: Path) -> Path:
@@ -113,13 +173,20 @@ def accepted_values(field: str) -> str:
         return "one of " + ", ".join(choices)
     words = {
         "compile_blocks": "true or false",
+        "log_prompts": "true or false",
+        "auth": "user:password, several with commas between, or huggingface on a Space with `hf_oauth: true`",
         "compile_components": "component names, comma-separated, or auto",
         "cache_dir": "a folder",
-        "output_dir": "a folder",
+        "output_dir": "a folder for pictures alone, because visitors can read what lies in it",
         "presets": "the path of an existing TOML file",
         "preview_every": "a whole number from 0 to 1000",
         "max_queue": "a whole number from 1 to 1000",
+        "max_per_client": "a whole number from 1 to 1000",
         "time_limit": "a number of seconds above 0 and up to 86400",
+        "compile_limit": "a number of seconds above 0 and up to 86400",
+        "grace": "a number of seconds from 0 to 3600",
+        "max_output_gb": "a number of gigabytes above 0",
+        "max_cache_gb": "a number of gigabytes above 0",
     }
     return words.get(field) or str(Settings.model_fields[field].description)
 
@@ -150,14 +217,15 @@ def load_settings(env_file: str | Path = ".env") -> Settings:
     except ValidationError as error:
         problem = error.errors()[0]
         field = str(problem["loc"][0]) if problem["loc"] else "model"
+        value = "..." if field == "auth" else repr(problem["input"])  # never a password
         raise SettingsError(
-            f"{variable_name(field)}={problem['input']!r} cannot be used: it accepts {accepted_values(field)}."
+            f"{variable_name(field)}={value} cannot be used: it accepts {accepted_values(field)}."
         ) from None
 
 
 def as_environment(settings: Settings) -> dict[str, str]:
-    """The variables that give another process the same settings."""
-    values = settings.model_dump(mode="json", exclude_none=True)
+    """The variables that give another process the same settings, but for who may visit it."""
+    values = settings.model_dump(mode="json", exclude_none=True, exclude={"auth"})
     return {
         variable_name(field): ",".join(value) if isinstance(value, (list, tuple)) else str(value)
         for field, value in values.items()

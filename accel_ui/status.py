@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accel_ui.requests import GenerationResult
@@ -11,6 +12,20 @@ if TYPE_CHECKING:
     from accel_ui.survey import Survey
 
 RECENT_RUNS = 20
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Whether the default preset answers at once.
+
+    Attributes:
+        state: ``ready``, ``loading``, ``warming`` (its graphs are being made), ``failed`` or ``closing``.
+        reason: in words, for anybody to read.
+    """
+
+    ready: bool
+    state: str
+    reason: str
 
 
 class RunLog:

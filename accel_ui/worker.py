@@ -1,4 +1,4 @@
-"""The one thread that owns the accelerator.
+"""The one thread that owns the accelerator, and the order in which it takes the requests.
 
 A pipeline and its scheduler hold the state of a run, tokenizers and compilers are not safe to share, and some
 settings of torch belong to a thread: so one thread loads, compiles and runs, and everybody else asks it.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from accel_ui.jobs import Job
@@ -17,22 +17,27 @@ from accel_ui.requests import RequestError
 log = logging.getLogger(__name__)
 
 
+CLOSING = "The server is shutting down: try again in a minute."
+
+
 class Worker:
-    """Runs tasks first, then jobs in the order in which they came, then idle tasks.
+    """Runs tasks first, then jobs, the clients taking turns, then idle tasks.
 
     Args:
         run: makes the pictures of a job; never raises.
         max_waiting: jobs that may wait; one more is refused.
+        max_per_client: jobs of one client among them.
     """
 
-    def __init__(self, run: Callable[[Job], None], max_waiting: int):
-        self._run, self._max_waiting = run, max_waiting
+    def __init__(self, run: Callable[[Job], None], max_waiting: int, max_per_client: int):
+        self._run, self._max_waiting, self._max_per_client = run, max_waiting, max_per_client
         self._tasks: deque[Callable[[], None]] = deque()
         self._jobs: deque[Job] = deque()
         self._idle_tasks: deque[Callable[[], None]] = deque()
         self._running: Job | None = None
+        self._last_client: str | None = None
         self._hold = True
-        self._closed = False
+        self._closed = self._draining = False
         self._change = threading.Condition()
         self._thread = threading.Thread(target=self._loop, name="accelerator", daemon=True)
 
@@ -50,23 +55,43 @@ class Worker:
         """Queues `job`.
 
         Raises:
-            RequestError: when the queue is full or the worker is closed.
+            RequestError: when the queue or the client's share of it is full, or the worker is closed.
         """
         with self._change:
-            if self._closed:
-                raise RequestError("The server is shutting down: try again in a minute.")
-            waiting = sum(not other.stopped for other in self._jobs)
-            if waiting >= self._max_waiting:
-                raise RequestError(f"The queue is full ({waiting} requests are waiting): try again in a moment.")
+            if self._closed or self._draining:
+                raise RequestError(CLOSING, "closing")
+            waiting = [other for other in self._jobs if not other.stopped]
+            if len(waiting) >= self._max_waiting:
+                raise RequestError(
+                    f"The queue is full ({len(waiting)} requests are waiting): try again in a moment.", "queue_full"
+                )
+            mine = sum(other.client == job.client for other in waiting)
+            if job.client and mine >= self._max_per_client:
+                raise RequestError(
+                    f"{mine} of your requests are waiting, which is your share of the queue: wait for one of them.",
+                    "client_share",
+                )
             self._jobs.append(job)
             self._change.notify_all()
+
+    def _in_turn(self) -> list[Job]:
+        """The waiting jobs in the order in which they will run: first one of each client, then the second ones.
+
+        A client whose job runs now, or has just run, has had its first turn.
+        """
+        turns = Counter() if self._last_client is None else Counter({self._last_client: 1})
+        order = []
+        for arrival, job in enumerate(self._jobs):
+            order.append((turns[job.client], arrival, job))
+            turns[job.client] += not job.stopped
+        return [job for _, _, job in sorted(order, key=lambda entry: entry[:2])]
 
     def ahead_of(self, job: Job) -> int:
         """How many jobs run or wait before `job`."""
         with self._change:
             if job is self._running:
                 return 0
-            jobs = [other for other in self._jobs if not other.stopped or other is job]
+            jobs = [other for other in self._in_turn() if not other.stopped or other is job]
             return (self._running is not None) + (jobs.index(job) if job in jobs else 0)
 
     @property
@@ -92,6 +117,18 @@ class Worker:
             self._idle_tasks.append(task)
             self._change.notify_all()
 
+    def drain(self, grace: float) -> bool:
+        """Refuses new jobs and those that wait, and gives the running one `grace` seconds; True when it needed some."""
+        with self._change:
+            self._draining = True
+            for job in self._jobs:
+                job.refuse(CLOSING)
+            self._jobs.clear()
+            running = self._running
+            if running is not None:
+                self._change.wait_for(lambda: self._running is not running, grace)
+            return running is not None
+
     def close(self, timeout: float = 10.0) -> None:
         """Stops the running job, drops the rest, and waits for the thread."""
         with self._change:
@@ -111,7 +148,9 @@ class Worker:
                 if self._tasks:
                     return self._tasks.popleft()
                 if self._jobs and not self._hold:
-                    job = self._running = self._jobs.popleft()
+                    job = self._in_turn()[0]
+                    self._jobs.remove(job)
+                    self._running, self._last_client = job, job.client
                     return lambda: self._run(job)
                 if self._idle_tasks and not self._hold:
                     return self._idle_tasks.popleft()
@@ -124,4 +163,8 @@ class Worker:
             except Exception:
                 log.exception("A task of the accelerator's thread failed")
             finally:
-                self._running = None
+                with self._change:
+                    self._running = None
+                    if not self._jobs:
+                        self._last_client = None
+                    self._change.notify_all()

@@ -13,17 +13,18 @@ from accel_ui.history import History
 from accel_ui.ui.gallery import Gallery
 
 
-def add(history: History, owner: str | None, name: str, size: int = 10, age: int = 0) -> None:
+def add(history: History, owner: str | None, name: str, size: int = 10, age: int = 0) -> Path:
     folder = history.folder_of(owner)
     folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_bytes(b"x" * size)
     os.utime(path, (10**9 - age, 10**9 - age))
+    return path
 
 
 @pytest.fixture
 def history(tmp_path):
-    return History(tmp_path)
+    return History(tmp_path, most_bytes=100)
 
 
 def names(history: History, owner: str | None) -> list[str]:
@@ -70,21 +71,41 @@ def test_delete_takes_one_of_ones_own_only(history):
     assert history.clear(None) == 0
 
 
+def made_name(number: int) -> str:
+    return f"20260101-00000{number}-square-7-{number:012x}.png"
+
+
 def test_number_is_bounded_for_each_browser(history, monkeypatch):
     monkeypatch.setattr(module, "MOST_PICTURES", 3)
     for index in range(5):
-        add(history, "ann", f"{index}.png")
-        add(history, None, f"{index}.png")
-    history.prune("ann")
-    assert names(history, "ann") == ["4.png", "3.png", "2.png"]
+        new = add(history, "ann", made_name(index))
+        add(history, None, made_name(index))
+    history.prune("ann", [new])
+    assert names(history, "ann") == [made_name(4), made_name(3), made_name(2)]
     assert len(list(history.folder_of(None).glob("*.png"))) == 5
 
 
-def test_disk_is_bounded_for_all_together_and_the_oldest_go(history, monkeypatch):
-    monkeypatch.setattr(module, "MOST_BYTES", 100)
-    for index in range(4):
-        add(history, "ann", f"{index}.png", size=30, age=100 - index)
-    add(history, "bob", "new.png", size=30)
-    history.prune("bob")
-    assert names(history, "bob") == ["new.png"]
-    assert names(history, "ann") == ["3.png", "2.png"]
+def test_picture_just_made_stays_when_the_clock_was_set_back(history, monkeypatch):
+    monkeypatch.setattr(module, "MOST_PICTURES", 2)
+    for index in (5, 6, 7):
+        add(history, "ann", made_name(index))
+    new = add(history, "ann", made_name(1), size=60, age=10**8)
+    history.prune("ann", [new])
+    assert names(history, "ann") == [made_name(7), made_name(1)]
+    newest = add(history, "ann", made_name(0), size=60, age=2 * 10**8)
+    history.prune("ann", [newest])  # 120 bytes are more than the folder may have
+    assert made_name(0) in names(history, "ann")
+    assert made_name(1) not in names(history, "ann")
+
+
+def test_disk_is_bounded_for_all_together_and_the_oldest_go(history):
+    for index in range(3):
+        add(history, "ann", made_name(index), size=30, age=100 - index)
+    own = add(history, None, "holiday.png", size=500, age=10**6)
+    history.prune("ann", [])
+    assert len(names(history, "ann")) == 3  # 90 of 100 bytes; a picture that was not made here does not count
+    new = add(history, "bob", made_name(9), size=30)
+    history.prune("bob", [new])
+    assert names(history, "bob") == [made_name(9)]
+    assert names(history, "ann") == [made_name(2), made_name(1)]
+    assert own.exists()

@@ -103,7 +103,7 @@ def test_waiting_and_compiling_do_not_count_against_the_limit():
     with job.compiling("transformer"):
         threading.Event().wait(0.65)
     job.step(1, 8)
-    timings = job.finish()
+    timings = job.timings()
     assert timings.queue > 0
     assert timings.compile > timings.denoise > 0
     assert timings.total == pytest.approx(sum(vars(timings).values()))
@@ -139,7 +139,7 @@ def test_stages_are_timed_apart_and_the_device_is_waited_for():
     job.begin("unet", lambda: waited.append("synchronize"))
     job.calling("unet")
     job.calling("vae")
-    timings = job.finish()
+    timings = job.timings()
     assert waited == ["synchronize"]
     assert all(vars(timings)[stage] > 0 for stage in ("queue", "encode", "denoise", "decode"))
     assert timings.compile == 0
@@ -147,4 +147,4 @@ def test_stages_are_timed_apart_and_the_device_is_waited_for():
 
 def test_clock_stops_at_the_end():
     job = running_job()
-    assert job.finish().total > 0
+    assert job.timings().total > 0

@@ -93,7 +93,7 @@ def test_text_of_a_stranger_is_shown_and_never_becomes_markup(html):
 @pytest.mark.parametrize(
     ("phase", "expected"),
     [("ready", "tiny · cpu · float32 · compile"), ("loading", "Loading: tiny"), ("failed", "Not loaded: tiny"),
-     ("closed", "Closed: tiny")],
+     ("closing", "Closing: tiny")],
 )  # fmt: skip
 def test_status_line_says_device_or_why_there_is_none(phase, expected):
     assert expected in words.status_line(status("tiny", phase=phase))

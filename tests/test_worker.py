@@ -21,7 +21,7 @@ class Stage:
     def __init__(self):
         self.ran: list[str] = []
         self.began, self.go = threading.Event(), threading.Event()
-        self.worker = Worker(self.run, max_waiting=3)
+        self.worker = Worker(self.run, max_waiting=3, max_per_client=2)
 
     def run(self, job: Job) -> None:
         try:

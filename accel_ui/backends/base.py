@@ -115,6 +115,16 @@ class Backend(ABC):
         """What a compiled graph depends on besides the pipeline: the kind of device, its packages."""
         return {"machine": platform.machine()}
 
+    def silence(self, device: str) -> str | None:
+        """Why `device` does not answer the smallest computation, in words; None when it does."""
+        import torch
+
+        try:
+            answer = torch.ones(1, device=device).add(1).item()
+        except Exception as error:
+            return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        return None if answer == 2 else f"it says that 1 + 1 is {answer:g}"
+
     def explain(self, error: BaseException) -> str | None:
         """One sentence for an error of this family that a user can do something about; else None."""
         return None

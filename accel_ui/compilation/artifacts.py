@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,8 @@ class ArtifactStore:
             shutil.rmtree(path, ignore_errors=True)
             first_line = (str(error).splitlines() or [type(error).__name__])[0]
             raise ArtifactError(f"the kept graph was damaged ({first_line[:200]})") from error
+        with suppress(OSError):  # a read-only folder
+            os.utime(path / ABOUT)  # its last use, for `cache.tidy`
         return Artifact(call, about["inputs"], about["seconds"])
 
     def _read(self, path: Path) -> dict:

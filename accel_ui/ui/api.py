@@ -12,6 +12,7 @@ from gradio.data_classes import FileData
 from accel_ui.errors import UserError
 from accel_ui.manager import PipelineManager
 from accel_ui.requests import Compiling, Done, Failed, Queued, Step
+from accel_ui.ui.visitor import client_of
 
 
 def add_api(manager: PipelineManager) -> None:
@@ -19,6 +20,8 @@ def add_api(manager: PipelineManager) -> None:
 
     # The annotation is that of each yielded value: Gradio takes the endpoint's types from it.
     def generate(
+        request: gr.Request,
+        profile: gr.OAuthProfile | None,
         prompt: str,
         preset: str | None = None,
         seed: int | str = "random",
@@ -37,8 +40,8 @@ def add_api(manager: PipelineManager) -> None:
             info: every parameter, the seed used, the timings in seconds, and the graphs compiled in this call.
         """
         try:
-            events = manager.generate(manager.request(prompt, preset, seed, negative_prompt))
-            for event in events:
+            client = client_of(manager.settings, request, profile)
+            for event in manager.generate(manager.request(prompt, preset, seed, negative_prompt), client):
                 if isinstance(event, Failed):
                     raise UserError(event.reason)
                 if isinstance(event, Done):

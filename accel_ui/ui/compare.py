@@ -11,6 +11,7 @@ from accel_ui.manager import PipelineManager
 from accel_ui.requests import MAX_PROMPT_CHARACTERS, Done, Failed, RequestError
 from accel_ui.ui import words
 from accel_ui.ui.runs import Runs
+from accel_ui.ui.visitor import client_of
 
 
 class Compare:
@@ -57,12 +58,14 @@ class Compare:
         return chosen, number, picture, said
 
     def compare(
-        self, prompt: str, left: str, left_seed: str, right: str, right_seed: str, request: gr.Request
-    ) -> Iterator[tuple[Any, ...]]:
+        self, prompt: str, left: str, left_seed: str, right: str, right_seed: str,
+        request: gr.Request, profile: gr.OAuthProfile | None,
+    ) -> Iterator[tuple[Any, ...]]:  # fmt: skip
         """Runs the left side, then the right one; the right seed is the left one's unless it is given."""
         session = f"compare-{request.session_hash}"
         idle = gr.update(interactive=True), gr.update(interactive=False)
         try:
+            client = client_of(self._manager.settings, request, profile)
             first = self._manager.request(prompt, left, (left_seed or "").strip() or "random")
             second = self._manager.request(prompt, right, (right_seed or "").strip() or first.seed)
         except RequestError as error:
@@ -71,7 +74,7 @@ class Compare:
         yield None, "", None, "", gr.update(interactive=False), gr.update(interactive=True)
         for side, wanted in enumerate((first, second)):
             ended = False
-            for event in self._runs.follow(wanted, session):
+            for event in self._runs.follow(wanted, session, client):
                 shown: list[Any] = [gr.skip()] * 4
                 if isinstance(event, Done):
                     ended = True

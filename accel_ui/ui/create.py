@@ -18,6 +18,7 @@ from accel_ui.ui.gallery import Gallery
 from accel_ui.ui.guide import embedded_model_guide
 from accel_ui.ui.runs import Runs
 from accel_ui.ui.share import COPY_LINK
+from accel_ui.ui.visitor import client_of
 
 MOST_PICTURES = 4  # in a row; each is a run of its own, so the batch size and the graph stay
 
@@ -124,19 +125,25 @@ class Create:
         return preset in self._manager.presets and self._manager.uses_negative_prompt(preset)
 
     def generate(
-        self, prompt: str, preset: str, seed: str, negative: str, count: int, owner: str | None, request: gr.Request
-    ) -> Iterator[tuple[Any, ...]]:
+        self, prompt: str, preset: str, seed: str, negative: str, count: int, owner: str | None,
+        request: gr.Request, profile: gr.OAuthProfile | None,
+    ) -> Iterator[tuple[Any, ...]]:  # fmt: skip
         """A tuple for every event of the runs; nothing while this page has a run already."""
         session = str(request.session_hash)
         with self._runs.turn(session) as mine:
-            if mine:
-                yield from self._generate(prompt, preset, seed, negative, count, owner, session)
-            else:
+            if not mine:
                 yield tuple(gr.skip() for _ in range(6))
+                return
+            try:
+                client = client_of(self._manager.settings, request, profile)
+            except RequestError as error:
+                yield self._ended(words.failure(str(error)))
+                return
+            yield from self._generate(prompt, preset, seed, negative, count, owner, session, client)
 
     def _generate(
-        self, prompt: str, preset: str, seed: str, negative: str, count: int, owner: str | None, session: str
-    ) -> Iterator[tuple[Any, ...]]:
+        self, prompt: str, preset: str, seed: str, negative: str, count: int, owner: str | None, session: str, client: str
+    ) -> Iterator[tuple[Any, ...]]:  # fmt: skip
         paths: list[str] = []
         try:
             first = self._manager.request(prompt, preset, (seed or "").strip() or "random", negative or "")
@@ -147,7 +154,7 @@ class Create:
             return
         for number in range(count):
             wanted = replace(first, owner=self.gallery.keeper(owner), seed=(first.seed + number) % (MAX_SEED + 1))
-            for event in self._runs.follow(wanted, session):
+            for event in self._runs.follow(wanted, session, client):
                 if isinstance(event, Failed):
                     yield self._ended(words.failure(event.reason))
                     return

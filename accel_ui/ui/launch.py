@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from accel_ui.settings import Settings
+from accel_ui.health import probe_routes
+from accel_ui.manager import PipelineManager
 from accel_ui.ui.theme import CSS, make_theme
 
 SPARE_THREADS = 40  # for everything but waiting requests: Gradio's own default
@@ -30,15 +31,20 @@ ON_LOAD = """
 """
 
 
-def launch_options(settings: Settings) -> dict[str, Any]:
+def launch_options(manager: PipelineManager) -> dict[str, Any]:
     """Keyword arguments for `gr.Blocks.launch`."""
+    settings = manager.settings
     return {
         "theme": make_theme(),
         "css": CSS,
         "js": ON_LOAD,
+        "app_kwargs": {"routes": probe_routes(manager)},
+        "auth": settings.users or None,
         "allowed_paths": [str(settings.output_dir)],
+        "blocked_paths": [str(settings.cache_dir)],
         "max_file_size": LARGEST_UPLOAD,
         "max_threads": settings.max_queue + SPARE_THREADS,  # a waiting request holds a thread
+        "strict_cors": True,
         "show_error": False,
         "enable_monitoring": False,
         "run_history": False,

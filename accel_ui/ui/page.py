@@ -8,6 +8,7 @@ import gradio as gr
 
 from accel_ui.catalogue import CATALOGUE, GENERAL_EXAMPLES
 from accel_ui.manager import PipelineManager
+from accel_ui.privacy import public
 from accel_ui.ui import words
 from accel_ui.ui.api import add_api
 from accel_ui.ui.compare import Compare
@@ -33,9 +34,13 @@ class _Page:
     def __init__(self, manager: PipelineManager):
         self._manager = manager
         known, runs, choices = CATALOGUE.get(manager.settings.model), Runs(manager), self._choices()
-        title = known.title if known else manager.settings.model
+        title = known.title if known else public(manager.settings.model)
+        if manager.settings.signs_in_at_hub:
+            gr.LoginButton(size="sm", elem_id="sign-in")
         gr.HTML(f'<div class="au-header"><h1>Accel UI</h1><span class="au-muted">{words.escape(title)}</span></div>')
-        self.status = gr.HTML(words.status_line(manager.status()), elem_id="status")
+        status = manager.status()
+        self.status = gr.HTML(words.status_line(status), elem_id="status")
+        self.retry = gr.Button("Try again", size="sm", visible=status["phase"] == "failed", elem_id="retry")
         with gr.Tab("Create"):
             self.create = Create(manager, runs, choices, known.examples if known else GENERAL_EXAMPLES)
         with gr.Tab("Compare"):
@@ -47,9 +52,11 @@ class _Page:
         """Events of the tabs, and the clock."""
         self.create.connect(demo, QUIET)
         self.device.connect(QUIET)
+        self.retry.click(self._manager.retry, None, None, **QUIET)
         seen, drawn = gr.State(""), gr.State(-1)
         always = [self.status, self.create.states, self.device.machine]
         once = [
+            self.retry,
             self.create.preset,
             self.create.negative,
             self.device.preset,
@@ -69,10 +76,11 @@ class _Page:
         lines = (words.status_line(status), words.preset_states(status["presets"]), words.machine(status))
         plot = gr.skip() if drawn == status["runs"] else self.device.plotted(status["recent"])
         if seen == status["phase"]:
-            return seen, status["runs"], *lines, plot, *[gr.skip()] * 5
+            return seen, status["runs"], *lines, plot, *[gr.skip()] * 6
         choices = self._choices()
         ids = [id for _, id in choices]
         value = preset if preset in ids else next(iter(ids), None)
         negative = gr.update(visible=self.create.uses_negative(value))
         first, last = (gr.update(choices=choices, value=id) for id in (value, ids[-1] if ids else None))
-        return status["phase"], status["runs"], *lines, plot, first, negative, first, first, last
+        retry = gr.update(visible=status["phase"] == "failed")
+        return status["phase"], status["runs"], *lines, plot, retry, first, negative, first, first, last

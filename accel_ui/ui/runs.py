@@ -33,12 +33,12 @@ class Runs:
                 with self._lock:
                     self._busy.discard(session)
 
-    def follow(self, request: GenerationRequest, session: str) -> Iterator[Event]:
+    def follow(self, request: GenerationRequest, session: str, client: str) -> Iterator[Event]:
         """The events of a run. Closing the iterator, as Gradio does when the visitor leaves, stops it."""
         try:
-            job = self._manager.submit(request)
+            job = self._manager.submit(request, client)
         except RequestError as error:
-            yield Failed(str(error))
+            yield Failed(str(error), refused=True)
             return
         self._jobs[session] = job
         try:

@@ -19,7 +19,7 @@ CSS = """
 .au-dot.ready {background: #16a34a}
 .au-dot.eager, .au-dot.cold {background: #d97706}
 .au-dot.compiling, .au-dot.loading {background: #2563eb; animation: au-pulse 1.2s ease-in-out infinite}
-.au-dot.failed, .au-dot.closed {background: #dc2626}
+.au-dot.failed, .au-dot.closing {background: #dc2626}
 @keyframes au-pulse {50% {opacity: .3}}
 @media (prefers-reduced-motion: reduce) {.au-dot {animation: none !important}}
 .au-states {display: grid; grid-template-columns: max-content 1fr; gap: 2px 12px; font-size: .85rem}

@@ -12,7 +12,7 @@ from accel_ui.requests import Compiling, Decoding, Encoding, Event, GenerationRe
 STATE_WORDS = {
     "loading": "loading",
     "failed": "failed",
-    "closed": "closed",
+    "closing": "closing",
     "ready": "ready",
     "compiling": "compiling",
     "cold": "not compiled yet",
@@ -28,7 +28,7 @@ def dot(state: str) -> str:
 def status_line(status: dict[str, Any]) -> str:
     """Device, dtype and mode; or why there are none yet."""
     if status["phase"] != "ready":
-        words = {"loading": "Loading", "failed": "Not loaded", "closed": "Closed"}[status["phase"]]
+        words = {"loading": "Loading", "failed": "Not loaded", "closing": "Closing"}[status["phase"]]
         kind = " bad" if status["phase"] == "failed" else ""
         return (
             f'<div class="au-line{kind}" role="status">{dot(status["phase"])}{words}: {escape(status["reason"])}</div>'

@@ -1,0 +1,35 @@
+"""From a served page to a clean end: SIGTERM and Ctrl-C finish the running picture first."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+
+from accel_ui.manager import PipelineManager
+
+log = logging.getLogger(__name__)
+
+TIME_TO_FETCH = 2.0  # seconds between a last picture and the end of the server: the client downloads it
+
+
+def serve_until_told(manager: PipelineManager) -> None:
+    """Blocks the main thread until SIGTERM or Ctrl-C, then drains `manager`. A second signal ends the process at once."""
+    told = threading.Event()
+
+    def on_signal(number: int, frame: object) -> None:
+        if told.is_set():
+            os._exit(128 + number)
+        told.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)
+    told.wait()
+    log.info(
+        "Shutting down: the running picture has %g s (ACCEL_UI_GRACE); a second Ctrl-C ends at once",
+        manager.settings.grace,
+    )
+    if manager.drain():
+        time.sleep(TIME_TO_FETCH)
