@@ -28,7 +28,7 @@ if gr.NO_RELOAD:
 else:
     sys.modules.update(core)  # Gradio dropped all modules, but the manager stays, and so must the classes of its events
 
-from accel_ui.serving import serve_until_told  # noqa: E402
+from accel_ui.serving import listen_for_the_end, serve_until  # noqa: E402
 from accel_ui.ui.launch import launch_options  # noqa: E402
 from accel_ui.ui.page import build_page  # noqa: E402
 
@@ -37,10 +37,12 @@ demo = build_page(manager)
 
 def serve(demo: gr.Blocks) -> None:
     """Answers the port, then loads the model behind it: importing torch first would hold it up."""
+    alone = threading.current_thread() is threading.main_thread()  # reload mode runs this file in another thread
+    told = listen_for_the_end() if alone else None
     demo.launch(**launch_options(manager), prevent_thread_lock=True)
     manager.start()
-    if threading.current_thread() is threading.main_thread():  # reload mode runs this file in a thread of its own
-        serve_until_told(manager)
+    if told:
+        serve_until(told, manager)
         demo.close()
 
 

@@ -41,7 +41,8 @@ class History:
         """Those of `owner`, newest first; empty for nobody."""
         if not owner:
             return []
-        return sorted(self.folder_of(owner).glob("*.png"), key=lambda path: path.name, reverse=True)
+        found = [path for path in self.folder_of(owner).glob("*.png") if path.is_file()]
+        return sorted(found, key=lambda path: path.name, reverse=True)
 
     def delete(self, owner: str | None, name: str) -> bool:
         """Deletes one picture of `owner`; False when it has none of that name."""

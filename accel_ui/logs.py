@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from typing import Any, Literal
 
 from pythonjsonlogger.json import JsonFormatter
@@ -33,7 +35,9 @@ class FactsFormatter(JsonFormatter):
 
 
 def configure_logging(form: Literal["text", "json"]) -> None:
-    """Sends the log of this process to standard error in `form`."""
+    """Sends the log of this process to standard error in `form`, without progress bars where nobody watches them."""
+    if form == "json" or not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_DISABLE", "1")
     names = {"asctime": "time", "levelname": "level", "name": "logger"}
     formatter = (
         TextFormatter()

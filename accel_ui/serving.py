@@ -15,8 +15,8 @@ log = logging.getLogger(__name__)
 TIME_TO_FETCH = 2.0  # seconds between a last picture and the end of the server: the client downloads it
 
 
-def serve_until_told(manager: PipelineManager) -> None:
-    """Blocks the main thread until SIGTERM or Ctrl-C, then drains `manager`. A second signal ends the process at once."""
+def listen_for_the_end() -> threading.Event:
+    """An event that SIGTERM or Ctrl-C sets; a second signal ends the process at once. Call it in the main thread."""
     told = threading.Event()
 
     def on_signal(number: int, frame: object) -> None:
@@ -26,6 +26,11 @@ def serve_until_told(manager: PipelineManager) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
+    return told
+
+
+def serve_until(told: threading.Event, manager: PipelineManager) -> None:
+    """Blocks until `told` is set, then drains `manager`."""
     told.wait()
     log.info(
         "Shutting down: the running picture has %g s (ACCEL_UI_GRACE); a second Ctrl-C ends at once",

@@ -46,6 +46,7 @@ def launch_options(manager: PipelineManager) -> dict[str, Any]:
         "max_threads": settings.max_queue + SPARE_THREADS,  # a waiting request holds a thread
         "strict_cors": True,
         "show_error": False,
+        "quiet": settings.log == "json",
         "enable_monitoring": False,
         "run_history": False,
         "footer_links": ["api"],
