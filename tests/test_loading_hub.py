@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import socket
+from types import SimpleNamespace
 
 import httpx2 as httpx
 import huggingface_hub
@@ -84,6 +86,22 @@ def test_hub_trouble_says_what_to_do(hub, error, words):
     message = sentence(read_sizes, resolve_model(REPO))
     assert words in message
     assert REPO in message
+
+
+def test_hub_that_never_answers_is_given_up(monkeypatch):
+    """A real server that accepts and says nothing; the library's patience (six tries of a minute) is cut short."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        for name, value in {
+            "ENDPOINT": address, "HUGGINGFACE_CO_URL_TEMPLATE": address + "/{repo_id}/resolve/{revision}/{filename}",
+            "HF_HUB_OFFLINE": False, "HF_HUB_ETAG_TIMEOUT": 0.1, "HF_HUB_DOWNLOAD_TIMEOUT": 0.1,
+        }.items():  # fmt: skip
+            monkeypatch.setattr(huggingface_hub.constants, name, value)
+        monkeypatch.setattr(huggingface_hub.file_download, "_ETAG_RETRY_TIMEOUT", 0.1)
+        monkeypatch.setattr(huggingface_hub.utils._http, "time", SimpleNamespace(sleep=lambda seconds: None))
+        message = sentence(read_sizes, resolve_model(REPO))
+    assert REPO in message
+    assert "Hugging Face cannot be reached" in message
 
 
 def test_offline_and_not_in_the_cache_says_so():

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from accel_ui.backends.base import Backend, Detection
 
+ALLOCATOR = ("not enough memory", "can't allocate memory")  # what torch's says on Windows and macOS, and on Linux
+
 
 class CpuBackend(Backend):
     name = "cpu"
@@ -50,7 +52,7 @@ class CpuBackend(Backend):
         return psutil.Process().memory_info().rss
 
     def explain(self, error: BaseException) -> str | None:
-        if isinstance(error, MemoryError) or "not enough memory" in str(error):
+        if isinstance(error, MemoryError) or any(words in str(error) for words in ALLOCATOR):
             return "This machine is out of memory: choose a smaller preset, or end other programs."
         return None
 
