@@ -119,7 +119,7 @@ class Settings(BaseSettings):
             return value
         if value.get_secret_value() != HUGGINGFACE:
             _parsed_users(value.get_secret_value())
-        elif not (os.environ.get("SPACE_ID") and os.environ.get("OAUTH_CLIENT_ID")):
+        elif not (os.environ.get("SYSTEM") == "spaces" and os.environ.get("OAUTH_CLIENT_ID")):  # as Gradio decides it
             raise ValueError("elsewhere Gradio would sign everybody in as the user of this machine")
         return value
 

@@ -35,6 +35,10 @@ from accel_ui.manager import PipelineManager  # noqa: E402
 from accel_ui.settings import Settings  # noqa: E402
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--soak", type=int, default=120, help="requests of tests/test_soak.py (%(default)s)")
+
+
 def run_command(*arguments: str, env: dict[str, str] | None = None, check: bool = True) -> subprocess.CompletedProcess:
     """`python -m accel_ui ARGUMENTS` in a process of its own, from a folder without a .env file."""
     done = subprocess.run(

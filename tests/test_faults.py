@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-import pytest
 import torch
 from gradio_client import Client
 
@@ -199,7 +198,9 @@ def test_unknown_error_gets_a_reference_and_the_app_stays_ready(make_manager, ca
 
 def test_compiler_that_hangs_is_ended_and_the_preset_stays_eager(make_manager, tmp_path, monkeypatch):
     compiler = tmp_path / "hanging-g++"
-    compiler.write_text(f'#!/bin/sh\ncase "$*" in *--version*) exec {shutil.which("g++")} "$@";; esac\nexec sleep 4321\n')
+    compiler.write_text(
+        f'#!/bin/sh\ncase "$*" in *--version*) exec {shutil.which("g++")} "$@";; esac\nexec sleep 4321\n'
+    )
     compiler.chmod(0o755)
     monkeypatch.setenv("CXX", str(compiler))
     manager = make_manager(compile_limit=30)

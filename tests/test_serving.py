@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import signal
 import threading
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 from gradio_client import Client
+from itsdangerous import TimestampSigner
 
 from conftest import Server
 
@@ -93,7 +96,13 @@ def test_probes_stay_open_and_tell_the_truth(guarded):
 
 @pytest.mark.parametrize(
     "path",
-    ["config", "gradio_api/info", "gradio_api/openapi.json", "gradio_api/file=/etc/passwd", "gradio_api/file=presets.toml"],
+    [
+        "config",
+        "gradio_api/info",
+        "gradio_api/openapi.json",
+        "gradio_api/file=/etc/passwd",
+        "gradio_api/file=presets.toml",
+    ],
 )
 def test_nothing_but_the_probes_answers_without_the_password(guarded, path):
     status, body = get(f"{guarded.url}/{path}")
@@ -172,3 +181,27 @@ def test_second_ctrl_c_ends_at_once(tmp_path):
     finally:
         server.close()
     assert "Traceback" not in server.log.read_text()
+
+
+def test_space_asks_for_a_hugging_face_account(tmp_path):
+    """A Space with `hf_oauth: true`, whose session cookie is made here as Gradio makes it after the sign-in."""
+    server = Server(
+        tmp_path, SYSTEM="spaces", SPACE_ID="someone/demo", OAUTH_CLIENT_ID="id", OAUTH_CLIENT_SECRET="made-up", OAUTH_SCOPES="openid profile",
+        OPENID_PROVIDER_URL="http://127.0.0.1:1", ACCEL_UI_AUTH="huggingface", ACCEL_UI_MODE="eager",
+        ACCEL_UI_CACHE_DIR=str(tmp_path / "cache"),
+    )  # fmt: skip
+    profile = {"name": "Ann", "preferred_username": "ann", "profile": "", "picture": ""}
+    session = {"oauth_info": {"userinfo": profile, "access_token": "x", "scope": "", "expires_at": time.time() + 999}}
+    key = hashlib.sha256(b"made-up-v4").hexdigest()
+    cookie = TimestampSigner(key).sign(base64.b64encode(json.dumps(session).encode())).decode()
+    try:
+        server.wait_for_port()
+        assert get(f"{server.url}/healthz")[0] == 200
+        stranger = Client(server.url, verbose=False)
+        assert stranger.predict(api_name="/presets")
+        with pytest.raises(Exception, match="Sign in with Hugging Face first"):
+            stranger.predict(prompt=PROMPT, preset="draft", seed=1, api_name="/generate")
+        ann = Client(server.url, verbose=False, headers={"Cookie": f"session={cookie}"})
+        assert ann.predict(prompt=PROMPT, preset="draft", seed=1, api_name="/generate")[1]["seed"] == 1
+    finally:
+        server.close()
