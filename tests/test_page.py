@@ -9,7 +9,7 @@ import pytest
 from gradio_client import Client
 
 from accel_ui.metadata import read_info
-from conftest import ROOT, Server
+from conftest import PRESETS_FOR_THE_PAGE, ROOT, Server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SCREENSHOTS = ROOT / "screenshots"
@@ -372,3 +372,25 @@ def test_page_fits_and_fetches_nothing_from_elsewhere(open_page, server, view):
     assert outside == []
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{view}.png", full_page=True)
+
+
+def test_failed_load_is_tried_again_from_the_page(browser, tmp_path):
+    (tmp_path / "presets.toml").write_text(PRESETS_FOR_THE_PAGE)
+    server = Server(
+        tmp_path, ACCEL_UI_MODEL="model", ACCEL_UI_MODE="eager", ACCEL_UI_CACHE_DIR=str(tmp_path / "cache"),
+        ACCEL_UI_PRESETS="presets.toml",
+    )  # fmt: skip
+    page = browser.new_page()
+    try:
+        server.wait_for_port()
+        page.goto(server.url)
+        page.wait_for_selector("#status >> text=ACCEL_UI_MODEL=model is no folder here")
+        (tmp_path / "model").symlink_to(ROOT / "accel_ui" / "tiny")
+        page.click("#retry")
+        page.wait_for_selector("#status .au-dot.ready", timeout=60_000)
+        page.wait_for_selector("#retry", state="hidden")
+        generate(page, "A red house")
+        page.wait_for_selector("#picture img", timeout=60_000)
+    finally:
+        page.close()
+        server.close()

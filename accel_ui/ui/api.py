@@ -22,7 +22,7 @@ def add_api(manager: PipelineManager) -> None:
     def generate(
         request: gr.Request,
         profile: gr.OAuthProfile | None,
-        prompt: str,
+        prompt: str = "",  # a call without one gets the sentence about empty prompts
         preset: str | None = None,
         seed: int | str = "random",
         negative_prompt: str = "",

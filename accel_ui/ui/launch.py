@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
 from accel_ui.health import probe_routes
 from accel_ui.manager import PipelineManager
 from accel_ui.ui.theme import CSS, make_theme
 
 SPARE_THREADS = 40  # for everything but waiting requests: Gradio's own default
 LARGEST_UPLOAD = "20mb"
+NO_SUCH_VALUE = "is not a valid key-word argument"  # in gradio_client.utils.construct_args
 
 # Ctrl+Enter (or Command+Enter) generates from anywhere, Escape stops. For screen readers, the button that Gradio
 # lays around a picture gets a name, and its sign for an empty picture a role.
@@ -31,6 +35,13 @@ ON_LOAD = """
 """
 
 
+def unknown_value(request: Request, error: TypeError) -> JSONResponse:
+    """Gradio raises where a program names a value that an endpoint does not have; that is no error of the server's."""
+    if NO_SUCH_VALUE not in str(error):
+        raise error
+    return JSONResponse({"detail": f"{str(error).split(NO_SUCH_VALUE)[0]}does not exist: see /gradio_api/info."}, 422)
+
+
 def launch_options(manager: PipelineManager) -> dict[str, Any]:
     """Keyword arguments for `gr.Blocks.launch`."""
     settings = manager.settings
@@ -38,7 +49,7 @@ def launch_options(manager: PipelineManager) -> dict[str, Any]:
         "theme": make_theme(),
         "css": CSS,
         "js": ON_LOAD,
-        "app_kwargs": {"routes": probe_routes(manager)},
+        "app_kwargs": {"routes": probe_routes(manager), "exception_handlers": {TypeError: unknown_value}},
         "auth": settings.users or None,
         "allowed_paths": [str(settings.output_dir)],
         "blocked_paths": [str(settings.cache_dir)],
