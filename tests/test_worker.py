@@ -10,7 +10,7 @@ import pytest
 from accel_ui import jobs
 from accel_ui.jobs import Job, Stopped
 from accel_ui.requests import Done, Failed, GenerationRequest, Queued, RequestError, Step
-from accel_ui.worker import Worker
+from accel_ui.worker import CLOSING, Worker
 
 PATIENCE = 20  # seconds after which a test gives up
 
@@ -35,11 +35,11 @@ class Stage:
         except Stopped as end:
             job.emit(Failed(str(end), stopped=True))
 
-    def job(self, name: str) -> Job:
-        return Job(GenerationRequest(name, "square", 1), lambda job: (self.worker.ahead_of(job), ""), 60)
+    def job(self, name: str, client: str) -> Job:
+        return Job(GenerationRequest(name, "square", 1), lambda job: (self.worker.ahead_of(job), ""), 60, client=client)
 
-    def submit(self, name: str) -> Job:
-        job = self.job(name)
+    def submit(self, name: str, client: str = "") -> Job:
+        job = self.job(name, client)
         self.worker.submit(job)
         return job
 
@@ -135,6 +135,64 @@ def test_full_queue_refuses_with_a_sentence_and_a_stopped_job_makes_room(busy):
     stage.go.set()
     assert [end(job) for job in others] == [Done(None)] * 3
     assert stage.ran == ["running", "b", "c", "e"]
+
+
+def test_clients_take_turns(stage):
+    jobs = [stage.submit(name, client=name[0]) for name in ("a1", "a2", "b1")]
+    assert [stage.worker.ahead_of(job) for job in jobs] == [0, 2, 1]
+    stage.go.set()
+    stage.worker.start()
+    stage.worker.release()
+    assert [end(job) for job in jobs] == [Done(None)] * 3
+    assert stage.ran == ["a1", "b1", "a2"]
+
+
+def test_client_who_runs_now_has_had_its_turn(stage):
+    stage.worker.start()
+    stage.worker.release()
+    running = stage.submit("a1", client="a")
+    assert stage.began.wait(PATIENCE)
+    jobs = [running, stage.submit("a2", client="a"), stage.submit("b1", client="b")]
+    assert [stage.worker.ahead_of(job) for job in jobs] == [0, 2, 1]
+    stage.go.set()
+    assert [end(job) for job in jobs] == [Done(None)] * 3
+    assert stage.ran == ["a1", "b1", "a2"]
+
+
+def test_share_of_one_client_leaves_room_for_others(busy):
+    stage, _ = busy
+    first, _ = stage.submit("a1", client="a"), stage.submit("a2", client="a")
+    with pytest.raises(RequestError, match="2 of your requests are waiting, which is your share") as refusal:
+        stage.submit("a3", client="a")
+    assert refusal.value.kind == "client_share"
+    stage.submit("b1", client="b")
+    first.stop()
+    stage.submit("a4", client="a")
+
+
+def test_drain_finishes_the_running_job_and_refuses_the_rest(busy):
+    stage, running = busy
+    waiting, finished = stage.submit("waiting"), []
+    draining = threading.Thread(target=lambda: finished.append(stage.worker.drain(PATIENCE)))
+    draining.start()
+    assert end(waiting) == Failed(CLOSING, refused=True)
+    with pytest.raises(RequestError, match="shutting down"):
+        stage.submit("late")
+    stage.go.set()
+    assert end(running) == Done(None)
+    draining.join(PATIENCE)
+    assert finished == [True]
+    assert stage.ran == ["running"]
+
+
+def test_drain_does_not_wait_longer_than_its_grace_nor_for_nothing(busy):
+    stage, running = busy
+    assert stage.worker.drain(0.01) is True
+    assert stage.worker.running is running
+    stage.go.set()
+    assert end(running) == Done(None)
+    stage.finish()
+    assert stage.worker.drain(PATIENCE) is False
 
 
 def test_job_stopped_in_the_queue_never_runs_and_the_next_one_does(busy):
