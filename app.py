@@ -1,7 +1,6 @@
 """Serves the page and the API: `python app.py`, or `gradio app.py` while you edit the page."""
 
 import logging
-import os
 import sys
 import threading
 
@@ -11,8 +10,6 @@ from accel_ui.settings import load_settings
 
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
 logging.getLogger("httpx").setLevel(logging.WARNING)  # it prints every request of Gradio's own start-up
-if os.environ.get("SPACE_ID"):
-    os.environ.setdefault("GRADIO_SERVER_NAME", "0.0.0.0")
 try:
     settings = load_settings()  # before gradio and torch: both read the environment when they are imported
 except UserError as error:
@@ -37,6 +34,8 @@ demo = build_page(manager)
 
 def serve(demo: gr.Blocks) -> None:
     """Answers the port, then loads the model behind it: importing torch first would hold it up."""
+    if manager.loads_before_serving:
+        manager.start()
     demo.launch(**launch_options(settings), prevent_thread_lock=True)
     manager.start()
     if threading.current_thread() is threading.main_thread():  # reload mode runs this file in a thread of its own

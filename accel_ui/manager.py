@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from accel_ui.backends import BACKENDS
 from accel_ui.background import BackgroundCompiler
 from accel_ui.compilation.ledger import Ledger
 from accel_ui.environment import ensure_folder, prepare_environment
@@ -48,7 +49,7 @@ class PipelineManager:
         self.history = History(settings.output_dir)
         self._phase: Phase = "loading"
         self._reason = "starting"
-        self._engine = None
+        self._engine = self._run_engine = None
         self._started, self._loaded = False, threading.Event()
         self._run_log = RunLog()
         self._background: BackgroundCompiler | None = None
@@ -61,11 +62,19 @@ class PipelineManager:
 
     # Life
 
+    @property
+    def loads_before_serving(self) -> bool:
+        """Whether :meth:`start` belongs before the port is opened, in the program's first thread: it loads there."""
+        return any(backend.loads_before_serving for backend in BACKENDS)
+
     def start(self) -> None:
-        """Begins to load, in the background. A second call does nothing."""
+        """Begins to load, in the background where the device allows it. A second call does nothing."""
         if not self._started:
             self._started = True
-            self._worker.do(self._load)
+            if self.loads_before_serving:
+                self._load()
+            else:
+                self._worker.do(self._load)
             self._worker.start()
 
     def wait_until_loaded(self, timeout: float | None = None) -> bool:
@@ -106,6 +115,7 @@ class PipelineManager:
                 for preset in engine.presets:
                     engine.graphs.load(preset)
             self._engine, self._presets = engine, tuple(engine.presets.values())
+            self._run_engine = plan.backend.runner(engine)
             self._background = BackgroundCompiler(
                 may_spawn=engine.fits_twice,
                 environment=as_environment(self.settings) | {variable_name("warmup"): "none"},
@@ -244,7 +254,7 @@ class PipelineManager:
         engine, preset = self._engine, job.request.preset
         may_compile = engine.compiles and (job.warm_up or engine.survey.cold == "compile")
         stays_cold = engine.compiles and not may_compile and engine.graphs.state(preset).state == "cold"
-        result = engine.run(job, may_compile=may_compile)
+        result = self._run_engine(job, may_compile=may_compile)
         if job.warm_up:
             return result
         self._run_log.add(result)

@@ -40,6 +40,7 @@ def launch_options(settings: Settings) -> dict[str, Any]:
         "max_file_size": LARGEST_UPLOAD,
         "max_threads": settings.max_queue + SPARE_THREADS,  # a waiting request holds a thread
         "show_error": False,
+        "ssr_mode": False,  # Spaces turn it on
         "enable_monitoring": False,
         "run_history": False,
         "footer_links": ["api"],
