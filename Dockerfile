@@ -5,6 +5,7 @@ ARG BASE=python:3.12-slim
 FROM ${BASE}
 
 # torch.compile calls a compiler: g++ for the CPU, gcc (which comes with it) for GPUs.
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends g++ \
     && rm -rf /var/lib/apt/lists/*
