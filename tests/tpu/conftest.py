@@ -49,7 +49,6 @@ def check(result: dict[str, Any]) -> None:
     assert result["later_graphs"] == 0
     assert set(result["states"].values()) == {"ready"}
     assert [(row["how"], row["graphs"]) for row in result["ledger"]] == [("compiled", 1)] * len(result["ledger"])
-    assert all(row["programs"] >= 1 for row in result["ledger"])
 
 
 @pytest.fixture(scope="session")

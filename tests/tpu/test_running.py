@@ -30,6 +30,7 @@ def test_two_graphs_a_preset_and_none_in_forty_more_requests(warm_flux: tuple[Pa
     result = warm_flux[1]
     check(result)
     assert len(result["ledger"]) == 4  # transformer and VAE, square and wide
+    assert all(row["programs"] >= 1 for row in result["ledger"])
     assert result["later_programs"] == 0
 
 
