@@ -65,6 +65,7 @@ LONG = (
     "test_pipelines",
     "test_running",
     "test_neuron_pictures",
+    "test_zerogpu",
     "test_reload",
     "test_neuron_graphs",
     "test_neuron_start",
