@@ -1,6 +1,5 @@
 """Serves the page and the API: `python app.py`, or `gradio app.py` while you edit the page."""
 
-import os
 import sys
 import threading
 
@@ -9,8 +8,6 @@ from accel_ui.errors import UserError
 from accel_ui.logs import configure_logging
 from accel_ui.settings import load_settings
 
-if os.environ.get("SPACE_ID"):
-    os.environ.setdefault("GRADIO_SERVER_NAME", "0.0.0.0")
 try:
     settings = load_settings()  # before gradio and torch: both read the environment when they are imported
 except UserError as error:
@@ -37,6 +34,8 @@ demo = build_page(manager)
 
 def serve(demo: gr.Blocks) -> None:
     """Answers the port, then loads the model behind it: importing torch first would hold it up."""
+    if manager.loads_before_serving:
+        manager.start()
     alone = threading.current_thread() is threading.main_thread()  # reload mode runs this file in another thread
     told = listen_for_the_end() if alone else None
     demo.launch(**launch_options(manager), prevent_thread_lock=True)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,7 @@ class Job:
         client: str = "",
     ):
         self.request, self.warm_up, self.client = request, warm_up, client
+        self.context = copy_context()  # of who asks: Gradio keeps in it which visitor that is
         self._waits_for, self._time_limit = waits_for, time_limit
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._stop = threading.Event()

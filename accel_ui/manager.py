@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from accel_ui.backends import BACKENDS
 from accel_ui.background import BackgroundCompiler
 from accel_ui.cache import tidy
 from accel_ui.compilation.ledger import Ledger
@@ -64,11 +65,19 @@ class PipelineManager:
 
     # Life
 
+    @property
+    def loads_before_serving(self) -> bool:
+        """Whether :meth:`start` belongs before the port is opened, in the program's first thread: it loads there."""
+        return any(backend.loads_before_serving for backend in BACKENDS)
+
     def start(self) -> None:
-        """Begins to load, in the background. A second call does nothing."""
+        """Begins to load, in the background where the device allows it. A second call does nothing."""
         if not self._started:
             self._started = True
-            self._worker.do(self._load)
+            if self.loads_before_serving:
+                self._load()
+            else:
+                self._worker.do(self._load)
             self._worker.start()
 
     def retry(self) -> None:
@@ -141,7 +150,14 @@ class PipelineManager:
                 limit=self.settings.compile_limit,
             )
             self._runner = Runner(
-                engine, self.history, self._background, self.metrics, self._runs, self._lose, self.settings.log_prompts
+                engine,
+                plan.backend.runner(engine),
+                self.history,
+                self._background,
+                self.metrics,
+                self._runs,
+                self._lose,
+                self.settings.log_prompts,
             )
             self._enter("ready", f"loaded in {time.perf_counter() - started:.1f} s")
             log.info("%s is %s", self.settings.model, self._reason)

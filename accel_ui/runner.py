@@ -32,12 +32,14 @@ class Runner:
     """Makes the pictures of jobs with a loaded engine; used by the accelerator's thread alone.
 
     Attributes:
+        make: the engine's :meth:`run`, or what a backend puts around it.
         background: gets the cold presets that answered eagerly.
         lost: called with the reason when the device does not answer any more.
         log_prompts: whether the line of a run in the log holds its prompt.
     """
 
     engine: Engine
+    make: Callable[..., GenerationResult]
     history: History
     background: BackgroundCompiler
     metrics: Metrics
@@ -68,7 +70,7 @@ class Runner:
         engine, preset, owner = self.engine, job.request.preset, job.request.owner
         may_compile = engine.compiles and (job.warm_up or engine.survey.cold == "compile")
         stays_cold = engine.compiles and not may_compile and engine.graphs.state(preset).state == "cold"
-        result = engine.run(job, may_compile=may_compile)
+        result = self.make(job, may_compile=may_compile)
         if job.warm_up:
             return result
         if stays_cold:

@@ -16,6 +16,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from accel_ui.errors import UserError
+from accel_ui.space import space_defaults
 
 PREFIX = "ACCEL_UI_"
 DEFAULT_CACHE_DIR = Path("~/.cache/accel-ui")
@@ -206,6 +207,8 @@ def load_settings(env_file: str | Path = ".env") -> Settings:
         SettingsError: one sentence that names the variable and what it accepts.
     """
     load_dotenv(env_file)
+    for name, value in space_defaults().items():
+        os.environ[name] = os.environ.get(name) or value
     known = {variable_name(field) for field in Settings.model_fields}
     for name in os.environ:
         if name.startswith(PREFIX) and name not in known:

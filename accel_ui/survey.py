@@ -106,7 +106,7 @@ def _choose_mode(settings: Settings, backend: Backend, placement: Placement) -> 
     if settings.mode != "compile":
         reason = f"ACCEL_UI_MODE={settings.mode}"
         return Decision("mode", settings.mode, reason), reason
-    obstacle = torch_obstacle() or backend.compile_obstacle()
+    obstacle = backend.compile_obstacle() or torch_obstacle()
     if placement.offloaded:
         obstacle = f"{placement.strategy} moves weights during a run, which a compiled graph cannot follow"
     if obstacle:

@@ -10,7 +10,8 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -62,40 +63,82 @@ def environment_put_back() -> Iterator[None]:
     os.environ.update(before)
 
 
+# In the order in which two processes end together: first what takes long without the graphs that `warmup` makes
+# meanwhile (`warm_cache`), then what needs them, then the quick files.
+LONG = (
+    "test_pipelines",
+    "test_running",
+    "test_neuron_pictures",
+    "test_zerogpu",
+    "test_reload",
+    "test_serving",
+    "test_neuron_graphs",
+    "test_neuron_start",
+)
+WARM_UP = pytest.StashKey[Future]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.option.loadscopereorder = False  # pytest-xdist would take the files with the most tests first
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    needing = {item.path for item in items if "warm_cache" in getattr(item, "fixturenames", ())}
+
+    def turn(item: pytest.Item) -> int:
+        if item.path.stem in LONG:
+            return LONG.index(item.path.stem)
+        return len(LONG) if item.path in needing else len(LONG) + 1
+
+    items.sort(key=turn)
+    if needing and not config.option.collectonly:
+        config.stash[WARM_UP] = ThreadPoolExecutor(1).submit(warm_up, config.cache.mkdir("warm"))
+
+
+def warm_up(cache: Path) -> Path:
+    """Compiles all presets of the embedded model, once for the processes of one run of the tests."""
+    run, done = os.environ.get("PYTEST_XDIST_TESTRUNUID"), cache / "done"
+    with FileLock(cache / "lock"):
+        if not run or not done.exists() or done.read_text() != run:
+            run_command("warmup", env={"ACCEL_UI_CACHE_DIR": str(cache), "ACCEL_UI_OUTPUT_DIR": str(cache / "out")})
+            done.write_text(run or "")
+    return cache
+
+
 @pytest.fixture(scope="session")
 def warm_cache(pytestconfig: pytest.Config) -> Path:
     """A cache folder with the artifacts of all presets of the embedded model, made by `warmup`.
 
     Minutes the first time; pytest keeps the folder, so the next run of the tests only loads them.
     """
-    cache = pytestconfig.cache.mkdir("warm")
-    with FileLock(cache / "lock"):  # of two test processes one compiles
-        run_command("warmup", env={"ACCEL_UI_CACHE_DIR": str(cache), "ACCEL_UI_OUTPUT_DIR": str(cache / "out")})
-    return cache
+    return pytestconfig.stash[WARM_UP].result()
 
 
-@pytest.fixture
-def make_manager(tmp_path: Path) -> Iterator[Callable[..., PipelineManager]]:
-    """Loaded managers with settings given by name; closed at the end."""
-    managers = []
+@contextmanager
+def managers(folder: Path) -> Iterator[Callable[..., PipelineManager]]:
+    """Makes loaded managers with settings given by name, and closes them."""
+    made = []
 
     def make(*, wait: bool = True, **settings) -> PipelineManager:
-        defaults = {
-            "cache_dir": tmp_path / "cache",
-            "output_dir": tmp_path / "outputs",
-            "warmup": "none",
-            "device": "cpu",
-        }
+        defaults = {"cache_dir": folder / "cache", "output_dir": folder / "outputs", "warmup": "none", "device": "cpu"}
         manager = PipelineManager(Settings(**{**defaults, **settings}))
-        managers.append(manager)
+        made.append(manager)
         manager.start()
         if wait:
             assert manager.wait_until_loaded(300)
         return manager
 
     yield make
-    for manager in managers:
+    for manager in made:
         manager.close()
+
+
+@pytest.fixture
+def make_manager(tmp_path: Path) -> Iterator[Callable[..., PipelineManager]]:
+    """See :func:`managers`."""
+    with managers(tmp_path) as make:
+        yield make
 
 
 PRESETS_FOR_THE_PAGE = """
@@ -189,11 +232,11 @@ class Server:
 
 @pytest.fixture(scope="session")
 def server(warm_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The app with all graphs of the embedded model on disk, and one preset slow enough to stop."""
+    """The app with all graphs of the embedded model on disk, one preset slow enough to stop, and MCP tools."""
     folder = tmp_path_factory.mktemp("server")
     (folder / "presets.toml").write_text(PRESETS_FOR_THE_PAGE)
     (folder / ".env").write_text("ACCEL_UI_PRESETS=presets.toml\nACCEL_UI_WARMUP=none\n")
-    server = Server(folder, ACCEL_UI_CACHE_DIR=str(warm_cache), ACCEL_UI_DEVICE="cpu")
+    server = Server(folder, ACCEL_UI_CACHE_DIR=str(warm_cache), ACCEL_UI_DEVICE="cpu", GRADIO_MCP_SERVER="true")
     server.wait_for_port()
     yield server
     server.close()

@@ -5,22 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 
-import pytest
-from gradio_client import Client
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
 from conftest import Server
-
-
-@pytest.fixture(scope="module")
-def tools_server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("mcp")
-    server = Server(folder, ACCEL_UI_MODE="eager", ACCEL_UI_CACHE_DIR=str(folder / "cache"), GRADIO_MCP_SERVER="true")
-    server.wait_for_port()
-    server.wait_until_loaded(Client(server.url, verbose=False))
-    yield server
-    server.close()
 
 
 def with_session(server: Server, ask):
@@ -35,8 +23,8 @@ def with_session(server: Server, ask):
     return asyncio.run(asyncio.wait_for(talk(), 120))
 
 
-def test_tools_are_the_promised_endpoints_with_their_descriptions(tools_server):
-    tools = {tool.name: tool for tool in with_session(tools_server, lambda session: session.list_tools()).tools}
+def test_tools_are_the_promised_endpoints_with_their_descriptions(server):
+    tools = {tool.name: tool for tool in with_session(server, lambda session: session.list_tools()).tools}
     assert set(tools) == {"generate", "presets", "status"}
     generate = tools["generate"]
     assert "Make one picture" in generate.description
@@ -44,13 +32,13 @@ def test_tools_are_the_promised_endpoints_with_their_descriptions(tools_server):
     assert "what to draw" in generate.inputSchema["properties"]["prompt"]["description"]
 
 
-def test_a_tool_makes_a_picture_and_refuses_with_the_sentence(tools_server):
+def test_a_tool_makes_a_picture_and_refuses_with_the_sentence(server):
     async def ask(session):
         made = await session.call_tool("generate", {"prompt": "a red house", "preset": "draft", "seed": 5})
         refused = await session.call_tool("generate", {"prompt": "a red house", "preset": "4096x4096"})
         return made, refused
 
-    made, refused = with_session(tools_server, ask)
+    made, refused = with_session(server, ask)
     answer = " ".join(part.text for part in made.content if part.type == "text")
     assert not made.isError
     assert ".png" in answer

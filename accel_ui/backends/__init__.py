@@ -9,6 +9,7 @@ from accel_ui.backends.mps import MpsBackend
 from accel_ui.backends.neuron import NeuronBackend
 from accel_ui.backends.tpu import TpuBackend
 from accel_ui.backends.xpu import XpuBackend
+from accel_ui.backends.zerogpu import ZeroGpuBackend, on_zerogpu
 from accel_ui.decisions import Decision
 from accel_ui.errors import UserError
 
@@ -17,7 +18,7 @@ __all__ = ["BACKENDS", "Backend", "Detection", "DeviceNotFound", "choose_backend
 BACKENDS: tuple[Backend, ...] = (
     TpuBackend(),
     NeuronBackend(),
-    CudaBackend(),
+    ZeroGpuBackend() if on_zerogpu() else CudaBackend(),
     XpuBackend(),
     MpsBackend(),
     CpuBackend(),

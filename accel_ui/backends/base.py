@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import platform
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from diffusers import DiffusionPipeline
+
+    from accel_ui.engine import Engine
+    from accel_ui.requests import GenerationResult
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class Backend(ABC):
     shares_with_child: ClassVar[bool] = False
     #: whether diffusers' own CPU offload works on it
     offloads: ClassVar[bool] = False
+    #: whether the program's first thread must load the weights, before the port is opened
+    loads_before_serving: ClassVar[bool] = False
 
     def environment(self, cache_dir: Path) -> dict[str, str]:
         """Variables to set before torch is imported, unless the user has set them."""
@@ -86,6 +92,10 @@ class Backend(ABC):
 
     def prepare(self, pipeline: DiffusionPipeline) -> None:
         """Changes to a loaded pipeline that this family's compiler or kernels need."""
+
+    def runner(self, engine: Engine) -> Callable[..., GenerationResult]:
+        """What is called as ``engine.run(job, may_compile=...)``: itself, unless the device is in another process."""
+        return engine.run
 
     @abstractmethod
     def synchronize(self) -> None:

@@ -58,6 +58,7 @@ def launch_options(manager: PipelineManager) -> dict[str, Any]:
         "strict_cors": True,
         "show_error": False,
         "quiet": settings.log == "json",
+        "ssr_mode": False,  # Spaces turn it on
         "enable_monitoring": False,
         "run_history": False,
         "footer_links": ["api"],

@@ -16,6 +16,8 @@ from accel_ui.ui.create import Create
 from accel_ui.ui.device import Device
 from accel_ui.ui.runs import Runs
 
+# Events in Gradio's own line, which they leave at once. On ZeroGPU its default is 1.
+MOST_EVENTS = 1000
 REFRESH = 1.0  # seconds between two looks at the manager's state
 
 # Options of the events that run nothing: they must not wait behind a run, nor be part of the API.
@@ -27,7 +29,7 @@ def build_page(manager: PipelineManager) -> gr.Blocks:
     with gr.Blocks(title="Accel UI", analytics_enabled=False, delete_cache=(3600, 86_400)) as demo:
         add_api(manager)  # first: its endpoint names are promised
         _Page(manager).connect(demo)
-    return demo
+    return demo.queue(max_size=MOST_EVENTS)
 
 
 class _Page:

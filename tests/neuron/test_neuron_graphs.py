@@ -9,7 +9,7 @@ from .scenarios import another_size, cold_preset, mixed_requests, reads, vae_doe
 
 @pytest.mark.parametrize(
     ("blocks", "graphs", "presets", "count"),
-    [(False, 2, ["square", "wide", "guided"], 40), (True, 3, ["square", "guided"], 12)],
+    [(False, 2, ["square", "wide", "guided"], 24), (True, 3, ["square", "guided"], 8)],
 )
 def test_mixed_requests_from_four_threads_add_no_graph(in_process, tmp_path, blocks, graphs, presets, count):
     found = in_process(mixed_requests, folder=tmp_path, presets=presets, count=count, compile_blocks=blocks)

@@ -1,7 +1,8 @@
-"""What the tests of tests/tpu do in a process of its own: `python scenarios.py NAME FOLDER [ARGUMENT ...]`.
+"""What the tests of tests/tpu do in a process of its own: `python scenarios.py FOLDER '[["NAME", "ARGUMENT"], ...]'`.
 
-A process has one PrivateUse1 device and one default torch.compile, so none of this runs in pytest's own. Each
-scenario returns a dictionary, which is printed as JSON; the tests assert on it.
+A process has one PrivateUse1 device and one default torch.compile, so none of this runs in pytest's own. Importing
+all of it takes as long as most scenarios, so a process runs several, one after another. Each returns a dictionary, or
+its traceback; they are printed as one line of JSON, and the tests assert on them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import sys
 import threading
+import traceback
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -17,7 +19,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 from accel_ui.environment import prepare_environment  # noqa: E402
 
-FOLDER = Path(sys.argv[2])
+FOLDER = Path(sys.argv[1])
 prepare_environment(FOLDER / "cache")
 import tpu_on_cpu  # noqa: E402
 
@@ -30,6 +32,7 @@ from accel_ui.call import call_arguments  # noqa: E402
 from accel_ui.compilation.graphs import GraphRefused  # noqa: E402
 from accel_ui.loading import load_pipeline, resolve_model  # noqa: E402
 from accel_ui.manager import PipelineManager  # noqa: E402
+from accel_ui.report import diagnose  # noqa: E402
 from accel_ui.requests import Done, Step  # noqa: E402
 from accel_ui.settings import Settings  # noqa: E402
 
@@ -130,7 +133,7 @@ def one(model: str, mode: str = "compile", dtype: str = "float32", preset: str =
         "distance": distance(manager, first),
         "same": list(first.images[0].getdata()) == list(second.images[0].getdata()),
         "programs": manager.status()["programs"],
-        "kept": manager._engine.survey.backend.kept_programs(manager.settings.cache_dir),
+        "report": diagnose(manager.settings),
         "ledger": manager.ledger.rows(),
     }
 
@@ -231,8 +234,15 @@ def held(model: str) -> dict:
     return {"phase": status["phase"], "reason": status["reason"]}
 
 
+def outcome(name: str, *arguments: str) -> dict:
+    """What a scenario returns, or how it failed."""
+    try:
+        return globals()[name](*arguments)
+    except Exception:
+        return {"failed": traceback.format_exc()}
+
+
 if __name__ == "__main__":
-    result = globals()[sys.argv[1]](*sys.argv[3:])
-    print(json.dumps(result))
+    print(json.dumps([outcome(*scenario) for scenario in json.loads(sys.argv[2])]))
     sys.stdout.flush()
     os._exit(0)  # the runtime's threads need seconds to end, and there is nothing left to save
