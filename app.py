@@ -8,6 +8,7 @@ import threading
 from accel_ui.environment import prepare_environment
 from accel_ui.errors import UserError
 from accel_ui.settings import load_settings
+from accel_ui.torchrun import follow_rank_0, open_manager
 
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
 logging.getLogger("httpx").setLevel(logging.WARNING)  # it prints every request of Gradio's own start-up
@@ -18,13 +19,12 @@ try:
 except UserError as error:
     sys.exit(str(error))
 prepare_environment(settings.cache_dir)
+follow_rank_0(settings)
 
 import gradio as gr  # noqa: E402
 
-from accel_ui.manager import PipelineManager  # noqa: E402
-
 if gr.NO_RELOAD:
-    manager = PipelineManager(settings)
+    manager = open_manager(settings)
     core = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "accel_ui"}
 else:
     sys.modules.update(core)  # Gradio dropped all modules, but the manager stays, and so must the classes of its events

@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from accel_ui.background import BackgroundCompiler
 from accel_ui.compilation.ledger import Ledger
@@ -21,6 +21,10 @@ from accel_ui.requests import Done, Event, Failed, GenerationRequest, Generation
 from accel_ui.settings import Settings, as_environment, variable_name
 from accel_ui.status import RunLog, plan_facts
 from accel_ui.worker import Worker
+
+if TYPE_CHECKING:
+    from accel_ui.engine import Engine
+    from accel_ui.survey import Survey
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +52,7 @@ class PipelineManager:
         self.history = History(settings.output_dir)
         self._phase: Phase = "loading"
         self._reason = "starting"
-        self._engine = None
+        self._engine: Engine | None = None
         self._started, self._loaded = False, threading.Event()
         self._run_log = RunLog()
         self._background: BackgroundCompiler | None = None
@@ -92,15 +96,14 @@ class PipelineManager:
             ensure_folder(self.settings.cache_dir, variable_name("cache_dir"))
             ensure_folder(self.settings.output_dir, variable_name("output_dir"))
             self._reason = "importing torch and diffusers"
-            from accel_ui.engine import build_engine
-            from accel_ui.survey import survey
+            import accel_ui.engine  # noqa: F401 - torch and diffusers come with it
 
             self._reason = f"reading the headers of {self.settings.model}"
-            plan = survey(self.settings)
+            plan = self._survey()
             for decision in plan.decisions:
                 log.info("%s", decision)
             self._reason = f"loading the weights of {self.settings.model}"
-            engine = build_engine(plan, self.settings, self.ledger)
+            engine = self._build(plan)
             if engine.compiles:
                 self._reason = "loading kept graphs"
                 for preset in engine.presets:
@@ -110,7 +113,7 @@ class PipelineManager:
                 may_spawn=engine.fits_twice,
                 environment=as_environment(self.settings) | {variable_name("warmup"): "none"},
                 load=lambda preset: self._worker.do(lambda: engine.graphs.load(preset)),
-                give_up=lambda preset, why: self._worker.do(lambda: engine.graphs.give_up(preset, why)),
+                give_up=lambda preset, why: self._worker.do(lambda: self._give_up(preset, why)),
                 compile_here=self._compile_when_idle,
             )
             self._phase, self._reason = "ready", f"loaded in {time.perf_counter() - started:.1f} s"
@@ -225,7 +228,23 @@ class PipelineManager:
             return f"The model is not loaded yet ({self._reason}): try again in a moment."
         return self._reason if self._phase == "failed" else "The server is shutting down: try again in a minute."
 
-    # In the worker's thread
+    # In the worker's thread; `distributed.leader` does the next four in all ranks
+
+    def _survey(self) -> Survey:
+        from accel_ui.survey import survey
+
+        return survey(self.settings)
+
+    def _build(self, plan: Survey) -> Engine:
+        from accel_ui.engine import build_engine
+
+        return build_engine(plan, self.settings, self.ledger)
+
+    def _draw(self, job: Job, may_compile: bool) -> GenerationResult:
+        return self._engine.run(job, may_compile=may_compile)
+
+    def _give_up(self, preset: str, why: str) -> None:
+        self._engine.graphs.give_up(preset, why)
 
     def _run(self, job: Job) -> None:
         try:
@@ -244,7 +263,7 @@ class PipelineManager:
         engine, preset = self._engine, job.request.preset
         may_compile = engine.compiles and (job.warm_up or engine.survey.cold == "compile")
         stays_cold = engine.compiles and not may_compile and engine.graphs.state(preset).state == "cold"
-        result = engine.run(job, may_compile=may_compile)
+        result = self._draw(job, may_compile)
         if job.warm_up:
             return result
         self._run_log.add(result)

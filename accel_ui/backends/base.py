@@ -64,6 +64,8 @@ class Backend(ABC):
     shares_with_child: ClassVar[bool] = False
     #: whether diffusers' own CPU offload works on it
     offloads: ClassVar[bool] = False
+    #: torch.distributed's backend for tensors of this family; None where a model cannot be divided among devices
+    collectives: ClassVar[str | None] = None
 
     def environment(self, cache_dir: Path) -> dict[str, str]:
         """Variables to set before torch is imported, unless the user has set them."""
@@ -83,6 +85,9 @@ class Backend(ABC):
 
     def set_mode(self, mode: str) -> None:
         """Switches the device to one of :attr:`modes`, once, before the pipeline is loaded."""
+
+    def use_device(self, device: str) -> None:
+        """Makes `device` the current one of this thread, where several processes have one each."""
 
     def prepare(self, pipeline: DiffusionPipeline) -> None:
         """Changes to a loaded pipeline that this family's compiler or kernels need."""

@@ -1,0 +1,149 @@
+"""Rank 0: the manager that serves, and leads the other ranks."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from accel_ui.distributed.follower import end_with_parent
+from accel_ui.distributed.group import RanksLost, meet
+from accel_ui.distributed.lockstep import GiveUp, Goodbye, Lockstep, Pulse, Run
+from accel_ui.engine import Engine, build_engine
+from accel_ui.jobs import Job
+from accel_ui.manager import PipelineManager
+from accel_ui.requests import GenerationResult
+from accel_ui.settings import Settings
+from accel_ui.survey import Survey, survey
+from accel_ui.torchrun import launch, leave
+
+log = logging.getLogger(__name__)
+
+PULSE_EVERY = 15.0  # seconds
+SHOWN_FOR = 5.0  # seconds for which the page tells that a rank is lost, before this one ends too
+GOODBYE_WITHIN = 10.0  # seconds for a step, or a load, to end; torchrun kills after 30
+
+
+class LeadingManager(PipelineManager):
+    """A PipelineManager whose runs happen in all ranks."""
+
+    def __init__(self, settings: Settings):
+        super().__init__(settings)
+        self._ranks: Lockstep | None = None
+        self._lost = self._pulse_waits = False
+        self._parted = threading.Event()
+
+    # Life
+
+    def start(self) -> None:
+        super().start()
+        end_with_parent(signal.SIGTERM)
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, self._on_signal)
+        threading.Thread(target=self._keep_pulse, name="pulse", daemon=True).start()
+
+    def close(self) -> None:
+        """Ends the run of all ranks at its next step, and lets them go."""
+        if self._phase != "failed":
+            self._phase, self._reason = "closed", "the server is shutting down"
+        if running := self._worker.running:
+            running.stop()
+        if self._started:
+            self._worker.do(self._say_goodbye)
+            if not self._parted.wait(GOODBYE_WITHIN):
+                log.warning("The other ranks are busy, most likely compiling: they are ended by torchrun")
+        if not self._lost:
+            super().close()
+
+    def _on_signal(self, number: int, frame: Any) -> None:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_IGN)
+        self.close()
+        if self._lost:
+            time.sleep(SHOWN_FOR)  # torchrun's signal is often the first sign of a dead rank: the page still tells
+        leave(0 if self._parted.is_set() and not self._lost else 1)
+
+    def _lose(self, reason: str) -> None:
+        """The others cannot be led any more: says so, then ends."""
+        if self._lost:
+            return
+        self._lost = True
+        self._fail(reason)
+        self._parted.set()
+        end = threading.Timer(SHOWN_FOR, leave, (1,))
+        end.daemon = True
+        end.start()
+
+    def _keep_pulse(self) -> None:
+        while not self._parted.wait(PULSE_EVERY):
+            if not self._pulse_waits:
+                self._pulse_waits = True
+                self._worker.do(self._pulse)
+
+    # In the worker's thread
+
+    def _survey(self) -> Survey:
+        try:
+            group, machine = meet(launch(), self.settings)
+        except Exception as error:
+            self._lose(f"The processes of torchrun did not meet: {error}")  # the others wait for this one
+            raise
+        self._ranks = Lockstep(group, self.ledger, give_up=self._lose)
+        with self._losing():
+            return group.unanimous(lambda: survey(self.settings, machine))
+
+    def _build(self, plan: Survey) -> Engine:
+        group = self._ranks.group
+        with self._losing():
+            return group.unanimous(lambda: build_engine(plan, self.settings, self.ledger, group.mesh))
+
+    def _draw(self, job: Job, may_compile: bool) -> GenerationResult:
+        self._tell(Run(replace(job.request, owner=None), may_compile, job.warm_up))
+        job.decide_with(self._ranks.must_end)
+        engine = self._engine
+        with self._losing():
+            return self._ranks.together(engine, job.request.preset, lambda: engine.run(job, may_compile=may_compile))
+
+    def _give_up(self, preset: str, why: str) -> None:
+        self._tell(GiveUp(preset, why))
+        super()._give_up(preset, why)
+
+    def _pulse(self) -> None:
+        self._pulse_waits = False
+        if self._ranks and not self._parted.is_set():
+            self._tell(Pulse())
+            with self._losing():
+                self._ranks.group.pulse()
+
+    def _say_goodbye(self) -> None:
+        if self._ranks and not self._parted.is_set():
+            self._tell(Goodbye())
+            with self._losing():
+                self._ranks.group.gather(None)  # without an answer, a rank that is dead would go unseen
+        self._parted.set()
+
+    def _tell(self, order: Run | GiveUp | Pulse | Goodbye) -> None:
+        if self._lost or self._parted.is_set():
+            raise RanksLost(self._not_ready())
+        with self._losing():
+            self._ranks.group.tell(order)
+
+    @contextmanager
+    def _losing(self) -> Iterator[None]:
+        try:
+            yield
+        except RanksLost as error:
+            self._lose(str(error))
+            raise
+
+    # Truth
+
+    def status(self) -> dict[str, Any]:
+        """Adds how many ranks there are, and the graphs that each compiled."""
+        return {**super().status(), "ranks": launch().size, "graphs_by_rank": self.ledger.graphs_by_rank(launch().size)}
