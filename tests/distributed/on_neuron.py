@@ -8,6 +8,7 @@ from __future__ import annotations
 import runpy
 import sys
 
+from distributed import faults
 from neuron import collectives, compiler, device
 
 
@@ -16,6 +17,7 @@ def main() -> None:
     device.install(device.Machine(cores=8))
     compiler.register()
     collectives.register()
+    faults.install()
     sys.argv.pop(0)
     if sys.argv[0] == "-m":
         sys.argv.pop(0)
