@@ -8,7 +8,7 @@ from typing import Literal
 
 from accel_ui.decisions import Decision
 from accel_ui.errors import UserError
-from accel_ui.sharding import DIVIDED, CannotDivide, Sharding
+from accel_ui.sharding import DIVIDED, Sharding
 from accel_ui.weights import ComponentSize
 
 GIB = 2**30
@@ -178,12 +178,13 @@ def plan(
 def fits_at(
     degrees: Sequence[int], sizes: Sequence[ComponentSize], *, sharding: Sharding, **options: object
 ) -> dict[int, str]:
-    """For each number of devices what :func:`plan` says, given the same arguments: the reason, or the refusal."""
+    """What :func:`plan` says of each number of devices, given the same arguments."""
     said = {}
     for degree in degrees:
         try:
-            said[degree] = str(plan(sizes, degree=degree, sharding=lambda: sharding, **options).decision)
-        except (DoesNotFit, CannotDivide) as error:
+            decision = plan(sizes, degree=degree, sharding=lambda: sharding, **options).decision
+            said[degree] = f"yes, {decision.value}: {decision.reason}"
+        except DoesNotFit as error:
             said[degree] = f"no: {error}"
     return said
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,7 +38,7 @@ class Sharding:
 
     def bytes_on_each(self, whole: int, degree: int) -> int:
         """Of the denoiser's `whole` bytes, those on each of `degree` devices."""
-        return math.ceil(whole * (1 - self.share + self.share / degree))
+        return round(whole * (1 - self.share + self.share / degree))
 
     def check(self, degree: int) -> None:
         """Refuses a number of devices.

@@ -9,12 +9,14 @@ from accel_ui.backends import Backend, Detection, choose_backend
 from accel_ui.catalogue import KnownModel
 from accel_ui.decisions import Decision
 from accel_ui.loading import LoadError, Model, missing_weights, read_sizes, resolve_model
-from accel_ui.placement import Placement, plan
+from accel_ui.placement import Placement, fits_at, plan
 from accel_ui.presets import Preset, check_sizes, read_presets
 from accel_ui.settings import Settings
 from accel_ui.sharding import Sharding, read_sharding
 from accel_ui.torchrun import launch
 from accel_ui.weights import ComponentSize
+
+DEGREES_SHOWN = (1, 2, 4, 8)
 
 Machine = tuple[Backend, Detection, Decision]  # what choose_backend returns
 
@@ -106,6 +108,29 @@ def survey(settings: Settings, machine: Machine | None = None) -> Survey:
         keeps_graphs=backend.keeps_artifacts and degree == 1,
         degree=degree,
         decisions=tuple(decisions),
+    )
+
+
+def fits_by_degree(settings: Settings) -> dict[int, str]:
+    """Whether the model fits on 1, 2, 4 and 8 of this machine's devices, in words; empty where it cannot be divided.
+
+    Raises:
+        LoadError, DamagedWeights, DeviceNotFound: one sentence for the user.
+    """
+    model = resolve_model(settings.model)
+    backend, detection, _ = choose_backend(settings.device)
+    if backend.collectives is None:
+        return {}
+    sizes, sharding = read_sizes(model), read_sharding(model)
+    degrees = [degree for degree in DEGREES_SHOWN if degree == 1 or degree in sharding.degrees]
+    return fits_at(
+        degrees,
+        sizes,
+        sharding=sharding,
+        device=detection.device,
+        memory=detection.memory,
+        dtype=_choose_dtype(settings, backend).value,
+        text_encoder_device=settings.text_encoder_device,
     )
 
 

@@ -90,7 +90,6 @@ def _run(lockstep: Lockstep, engine: Engine, order: Run) -> None:
     except Stopped:
         pass
     except Exception as error:
-        log.error("Run failed", exc_info=error)
         if engine.survey.backend.explain(error):
             engine.prompts.forget()
             engine.survey.backend.release_memory()

@@ -145,5 +145,5 @@ class LeadingManager(PipelineManager):
     # Truth
 
     def status(self) -> dict[str, Any]:
-        """Adds how many ranks there are, and the graphs that each compiled."""
-        return {**super().status(), "ranks": launch().size, "graphs_by_rank": self.ledger.graphs_by_rank(launch().size)}
+        """Adds the number of graphs that each rank compiled."""
+        return {**super().status(), "graphs_by_rank": self.ledger.graphs_by_rank(launch().size)}

@@ -98,6 +98,8 @@ class Lockstep:
         except Exception as failure:
             error = failure
         failed = error is not None and not isinstance(error, Stopped)
+        if failed:  # before the comparison, which may be the end of this process
+            log.error("The run failed in rank %d", self.group.rank, exc_info=error)
         reports = self._compare(_Report(self._checks, failed, self._ledger.entries[lines:]))
         self._record(engine, preset, reports)
         if error is not None:
@@ -117,7 +119,7 @@ class Lockstep:
             raise RanksLost(f"The processes are out of step ({[report.checks for report in reports]} checks).")
         for rank, report in enumerate(reports):
             if report.failed and not mine.failed:
-                log.error("The run failed in rank %d; its log says why", rank)
+                log.error("The run failed in rank %d, and not here; its log says why", rank)
         return reports
 
     def _record(self, engine: Engine, preset: str, reports: list[_Report]) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from accel_ui.distributed import lockstep
 from accel_ui.encoding import PromptMemory
 
+ALONE = 3.0  # seconds, where `accel_ui.distributed.lockstep` has 30
 EVERYWHERE, IN_RANK_1 = "fails in every rank", "fails in rank 1"
 
 
@@ -21,3 +23,4 @@ def install() -> None:
         return encode(memory, *args, **kwargs)
 
     PromptMemory.__call__ = faulty
+    lockstep.ALONE = ALONE
