@@ -95,7 +95,7 @@ def plan(
         device: torch device such as ``cuda:0``.
         memory: bytes of it that can be used; 0 when unknown (then everything goes there).
         dtype: what the weights are loaded as.
-        offloads: whether diffusers' CPU offload works on the device.
+        offloads: whether diffusers' CPU offload works on the device; a model that devices share has none.
         text_encoder_device: ACCEL_UI_TEXT_ENCODER_DEVICE.
         degree: number of devices that share the denoiser; all the rest is on each of them.
         sharding: reads how the model can be divided; called when that matters, None when it is not known.
@@ -107,6 +107,7 @@ def plan(
     loaded = {size.name: size.bytes_as(dtype) for size in sizes}
     undivided = loaded.get(DIVIDED, 0)
     if degree > 1:
+        offloads = False
         (parts := sharding() or Sharding("this model")).check(degree)
         loaded[DIVIDED] = parts.bytes_on_each(undivided, degree)
     encoders = {name: count for name, count in loaded.items() if is_text_encoder(name)}

@@ -82,7 +82,7 @@ def survey(settings: Settings, machine: Machine | None = None) -> Survey:
         device=detection.device,
         memory=detection.memory,
         dtype=dtype.value,
-        offloads=backend.offloads and degree == 1,
+        offloads=backend.offloads,
         text_encoder_device=settings.text_encoder_device,
         degree=degree,
         sharding=sharding,
@@ -130,6 +130,7 @@ def fits_by_degree(settings: Settings) -> dict[int, str]:
         device=detection.device,
         memory=detection.memory,
         dtype=_choose_dtype(settings, backend).value,
+        offloads=backend.offloads,
         text_encoder_device=settings.text_encoder_device,
     )
 

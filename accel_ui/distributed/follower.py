@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import math
 import signal
-import sys
 
 from accel_ui.compilation.ledger import Ledger
-from accel_ui.distributed.group import Group, RanksLost, meet
-from accel_ui.distributed.lockstep import GiveUp, Goodbye, Lockstep, Pulse, Run
+from accel_ui.distributed.group import Group, meet
+from accel_ui.distributed.lockstep import Lockstep
+from accel_ui.distributed.orders import GiveUp, Goodbye, Pulse, RanksLost, Run
 from accel_ui.engine import Engine, build_engine
 from accel_ui.errors import UserError
 from accel_ui.jobs import Job, Stopped
 from accel_ui.settings import Settings
 from accel_ui.survey import Machine, survey
-from accel_ui.torchrun import launch, leave
+from accel_ui.torchrun import end_with_parent, launch, leave
 
 log = logging.getLogger(__name__)
-
-PR_SET_PDEATHSIG = 1
 
 
 def follow(settings: Settings) -> int:
@@ -42,12 +39,6 @@ def follow(settings: Settings) -> int:
         log.error("%s", error)
         return 1
     return 0
-
-
-def end_with_parent(number: int) -> None:
-    """Asks Linux for the signal `number` when torchrun dies, which otherwise leaves its processes behind."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
 
 
 def _end(reason: str) -> None:

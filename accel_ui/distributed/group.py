@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 
 from accel_ui.backends import Backend, choose_backend
+from accel_ui.distributed.orders import RanksLost
 from accel_ui.errors import UserError
 from accel_ui.loading import LoadError
 from accel_ui.settings import Settings
@@ -28,10 +29,6 @@ T = TypeVar("T")
 # at once, because its connections close; this is for one that lives and never answers.
 PATIENCE = timedelta(hours=2)
 PULSE_PATIENCE = timedelta(seconds=30)  # for an idle rank's answer
-
-
-class RanksLost(UserError):
-    """The ranks no longer work together; only a new start helps."""
 
 
 class Group:

@@ -9,18 +9,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from accel_ui.distributed.follower import end_with_parent
-from accel_ui.distributed.group import RanksLost, meet
-from accel_ui.distributed.lockstep import GiveUp, Goodbye, Lockstep, Pulse, Run
-from accel_ui.engine import Engine, build_engine
+from accel_ui.distributed.orders import GiveUp, Goodbye, Order, Pulse, RanksLost, Run
 from accel_ui.jobs import Job
 from accel_ui.manager import PipelineManager
 from accel_ui.requests import GenerationResult
 from accel_ui.settings import Settings
-from accel_ui.survey import Survey, survey
-from accel_ui.torchrun import launch, leave
+from accel_ui.torchrun import end_with_parent, launch, leave
+
+if TYPE_CHECKING:
+    from accel_ui.distributed.lockstep import Lockstep
+    from accel_ui.engine import Engine
+    from accel_ui.survey import Survey
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +90,10 @@ class LeadingManager(PipelineManager):
     # In the worker's thread
 
     def _survey(self) -> Survey:
+        from accel_ui.distributed.group import meet
+        from accel_ui.distributed.lockstep import Lockstep
+        from accel_ui.survey import survey
+
         try:
             group, machine = meet(launch(), self.settings)
         except Exception as error:
@@ -99,6 +104,8 @@ class LeadingManager(PipelineManager):
             return group.unanimous(lambda: survey(self.settings, machine))
 
     def _build(self, plan: Survey) -> Engine:
+        from accel_ui.engine import build_engine
+
         group = self._ranks.group
         with self._losing():
             return group.unanimous(lambda: build_engine(plan, self.settings, self.ledger, group.mesh))
@@ -128,7 +135,7 @@ class LeadingManager(PipelineManager):
                 self._ranks.group.gather(None)  # without an answer, a rank that is dead would go unseen
         self._parted.set()
 
-    def _tell(self, order: Run | GiveUp | Pulse | Goodbye) -> None:
+    def _tell(self, order: Order) -> None:
         if self._lost or self._parted.is_set():
             raise RanksLost(self._not_ready())
         with self._losing():

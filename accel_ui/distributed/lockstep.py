@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from accel_ui.compilation.ledger import Ledger, LedgerEntry
-from accel_ui.distributed.group import Group, RanksLost
+from accel_ui.distributed.group import Group
+from accel_ui.distributed.orders import RanksLost
 from accel_ui.jobs import Stopped
-from accel_ui.requests import GenerationRequest
 
 if TYPE_CHECKING:
     from accel_ui.engine import Engine
@@ -23,33 +23,6 @@ T = TypeVar("T")
 # A run that failed in one rank alone leaves the others waiting for it in the middle of a step, where nothing can wake
 # them: so the rank that failed ends, unless the others come to the end of the run within this many seconds.
 ALONE = 30.0
-
-
-@dataclass(frozen=True)
-class Run:
-    """Told by rank 0: make this picture."""
-
-    request: GenerationRequest
-    may_compile: bool
-    warm_up: bool
-
-
-@dataclass(frozen=True)
-class GiveUp:
-    """Told by rank 0: this preset stays eager."""
-
-    preset: str
-    why: str
-
-
-@dataclass(frozen=True)
-class Pulse:
-    """Told by rank 0 now and then while nothing happens: connections stay open, and a dead rank is found."""
-
-
-@dataclass(frozen=True)
-class Goodbye:
-    """Told by rank 0: the end."""
 
 
 @dataclass(frozen=True)

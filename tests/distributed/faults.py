@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from accel_ui.distributed import lockstep
-from accel_ui.encoding import PromptMemory
-
-ALONE = 3.0  # seconds, where `accel_ui.distributed.lockstep` has 30
 EVERYWHERE, IN_RANK_1 = "fails in every rank", "fails in rank 1"
 
 
 def install() -> None:
     """Makes the prompts fail in this process."""
+    from accel_ui.encoding import PromptMemory
+
     encode = PromptMemory.__call__
 
     def faulty(memory: PromptMemory, *args: Any, **kwargs: Any) -> Any:
@@ -23,4 +21,3 @@ def install() -> None:
         return encode(memory, *args, **kwargs)
 
     PromptMemory.__call__ = faulty
-    lockstep.ALONE = ALONE

@@ -8,6 +8,7 @@ from __future__ import annotations
 import runpy
 import sys
 
+from accel_ui.distributed import leader, lockstep
 from distributed import faults
 from neuron import collectives, compiler, device
 
@@ -18,6 +19,8 @@ def main() -> None:
     compiler.register()
     collectives.register()
     faults.install()
+    lockstep.ALONE = 3.0  # seconds, not 30: a test waits for them
+    leader.PULSE_EVERY = 0.5  # seconds, not 15: so that pulses come between the runs of a test
     sys.argv.pop(0)
     if sys.argv[0] == "-m":
         sys.argv.pop(0)

@@ -26,11 +26,6 @@ height = 32
 width = 32
 steps = 2
 max_sequence_length = 32
-[presets.wide]
-height = 32
-width = 64
-steps = 3
-max_sequence_length = 32
 [presets.slow]
 label = "Slow"
 height = 32
@@ -58,9 +53,8 @@ class TorchrunServer(Server):
             ACCEL_UI_PRESETS="presets.toml",
             ACCEL_UI_DEVICE="neuron",
             ACCEL_UI_DTYPE="float32",
-            ACCEL_UI_WARMUP="none",
             ACCEL_UI_CACHE_DIR=str(folder / "cache"),
-            **env,
+            **{"ACCEL_UI_WARMUP": "none", **env},
         )
 
     def connect(self) -> Client:

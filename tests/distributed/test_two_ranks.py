@@ -9,14 +9,14 @@ import pytest
 from gradio_client import Client
 
 from . import faults
-from .studio import LEVELS, TorchrunServer, draw, drawn_alone, one_process
+from .studio import LEVELS, TorchrunServer, draw, drawn_alone, levels, one_process
 
-WANTED = [("a red house", "square", 0), ("雪山 🏔️", "wide", 7), ("word " * 2000, "square", 1)]
+WANTED = [("a red house", 0), ("雪山 🏔️", 7), ("word " * 2000, 1)]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory) -> Iterator[TorchrunServer]:
-    server = TorchrunServer(tmp_path_factory.mktemp("two"), "flux", 2)
+    server = TorchrunServer(tmp_path_factory.mktemp("two"), "flux", 2, ACCEL_UI_WARMUP="default")
     yield server
     server.close()
 
@@ -28,18 +28,17 @@ def client(server) -> Client:
 
 def test_pictures_are_those_of_one_process(client, tmp_path):
     with one_process(tmp_path, "flux") as alone:
-        for prompt, preset, seed in WANTED:
-            together, expected = draw(client, prompt, preset, seed)[0], drawn_alone(alone, prompt, preset, seed)
+        for prompt, seed in WANTED:
+            together, expected = draw(client, prompt, seed=seed)[0], drawn_alone(alone, prompt, "square", seed)
             assert np.abs(together - expected).max() <= LEVELS
             assert expected.std() > 10 * LEVELS
 
 
-def test_each_rank_has_one_graph_a_component_and_preset(client):
+def test_each_rank_has_one_graph_a_component(client):
     status = client.predict(api_name="/status")
     made = sorted((row["rank"], row["preset"], row["target"], row["graphs"]) for row in status["ledger"])
-    expected = [(r, p, t, 1) for r in (0, 1) for p in ("square", "wide") for t in ("transformer", "vae")]
-    assert made == expected
-    assert status["graphs_by_rank"] == [4, 4]
+    assert made == [(rank, "square", target, 1) for rank in (0, 1) for target in ("transformer", "vae")]
+    assert status["graphs_by_rank"] == [2, 2]
     decisions = {row["subject"]: row for row in status["decisions"]}
     assert decisions["devices"]["value"] == "2"
     assert decisions["kept graphs"]["value"] == "none"
@@ -58,11 +57,9 @@ def test_requests_that_come_together_get_their_own_pictures(client):
     seeds = range(4)
     alone = [draw(client, "a tent", "square", seed)[0] for seed in seeds]
     jobs = [client.submit("a tent", "square", seed, api_name="/generate") for seed in seeds]
-    from .studio import levels
-
     together = [levels(job.result()[0]) for job in jobs]
     assert all((one == other).all() for one, other in zip(alone, together, strict=True))
-    assert client.predict(api_name="/status")["graphs_by_rank"] == [4, 4]
+    assert client.predict(api_name="/status")["graphs_by_rank"] == [2, 2]
 
 
 def test_run_that_fails_in_one_rank_alone_ends_them_all(client, server):
