@@ -54,15 +54,15 @@ def _load(group: Group, machine: Machine, settings: Settings, ledger: Ledger) ->
         return group.unanimous(lambda: build_engine(plan, settings, ledger, group.mesh))
     except RanksLost:
         raise
-    except Exception:
-        log.exception("Loading failed")
+    except Exception as error:
+        log.error("Loading failed: %s", error, exc_info=None if isinstance(error, UserError) else error)
         return None
 
 
 def _obey(lockstep: Lockstep, engine: Engine | None) -> None:
     while not isinstance(order := lockstep.group.tell(), Goodbye):
         if isinstance(order, Pulse):
-            lockstep.group.pulse()
+            lockstep.group.gather(None)
         elif isinstance(order, GiveUp):
             engine.graphs.give_up(order.preset, order.why)
         else:

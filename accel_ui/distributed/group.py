@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 
 from accel_ui.backends import Backend, choose_backend
-from accel_ui.distributed.orders import RanksLost
+from accel_ui.distributed.orders import GONE, RanksLost
 from accel_ui.errors import UserError
 from accel_ui.loading import LoadError
 from accel_ui.settings import Settings
@@ -26,13 +26,12 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 # The longest that one rank waits for another: longer than any compilation or download. A rank that died is noticed
-# at once, because its connections close; this is for one that lives and never answers.
+# at once, because its connections close; this is for one that lives and never answers in the middle of a run.
 PATIENCE = timedelta(hours=2)
-PULSE_PATIENCE = timedelta(seconds=30)  # for an idle rank's answer
 
 
 class Group:
-    """The process groups of one start: one of the device for the model, two of gloo for messages.
+    """The process groups of one start: one of the device for the model, one of gloo for messages.
 
     All methods but :meth:`join` are collective: every rank calls them in the same order.
 
@@ -41,9 +40,9 @@ class Group:
         mesh: the devices of all ranks, in one dimension.
     """
 
-    def __init__(self, launch: Launch, mesh: DeviceMesh, messages: dist.ProcessGroup, pulse: dist.ProcessGroup):
+    def __init__(self, launch: Launch, mesh: DeviceMesh, messages: dist.ProcessGroup):
         self.rank, self.size, self.mesh = launch.rank, launch.size, mesh
-        self._messages, self._pulse = messages, pulse
+        self._messages = messages
 
     @classmethod
     def join(cls, launch: Launch, backend: Backend, device: str) -> Group:
@@ -66,13 +65,13 @@ class Group:
                 backend.collectives, store=store, rank=launch.rank, world_size=launch.size, timeout=PATIENCE
             )
             mesh = DeviceMesh(backend.name, list(range(launch.size)))
-            messages, pulse = (dist.new_group(backend="gloo", timeout=time) for time in (PATIENCE, PULSE_PATIENCE))
+            messages = dist.new_group(backend="gloo", timeout=PATIENCE)
         except (RuntimeError, ValueError) as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise LoadError(
                 f"The {launch.size} processes of torchrun cannot join on {backend.name}: {reason}"
             ) from error
-        return cls(launch, mesh, messages, pulse)
+        return cls(launch, mesh, messages)
 
     def tell(self, message: Any = None) -> Any:
         """Rank 0 gives a message, which every rank gets.
@@ -104,14 +103,6 @@ class Group:
         self._run(lambda: dist.broadcast(flag, 0, group=self._messages))
         return bool(flag.item())
 
-    def pulse(self) -> None:
-        """All ranks show that they live.
-
-        Raises:
-            RanksLost: when one does not within :data:`PULSE_PATIENCE`.
-        """
-        self._run(lambda: dist.all_reduce(torch.zeros(1), group=self._pulse))
-
     def unanimous(self, work: Callable[[], T]) -> T:
         """What `work` returns, if it works in every rank.
 
@@ -139,10 +130,7 @@ class Group:
             collective()
         except RuntimeError as error:
             log.error("A message between the ranks failed: %s", str(error).splitlines()[0])
-            raise RanksLost(
-                "One of the processes that share this model has ended or does not answer, so the others end too: "
-                "torchrun, or whatever started it, must start them again."
-            ) from error
+            raise RanksLost(GONE) from error
 
 
 def meet(launch: Launch, settings: Settings) -> tuple[Group, Machine]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from accel_ui.distributed.orders import GiveUp, Goodbye, Order, Pulse, RanksLost, Run
+from accel_ui.distributed.orders import GONE, GiveUp, Goodbye, Order, Pulse, RanksLost, Run
 from accel_ui.jobs import Job
 from accel_ui.manager import PipelineManager
 from accel_ui.requests import GenerationResult
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PULSE_EVERY = 15.0  # seconds
+PULSE_EVERY, PULSE_WITHIN = 15.0, 30.0  # seconds between two, and for all ranks to answer one
 SHOWN_FOR = 5.0  # seconds for which the page tells that a rank is lost, before this one ends too
 GOODBYE_WITHIN = 10.0  # seconds for a step, or a load, to end; torchrun kills after 30
 
@@ -124,9 +124,16 @@ class LeadingManager(PipelineManager):
     def _pulse(self) -> None:
         self._pulse_waits = False
         if self._ranks and not self._parted.is_set():
-            self._tell(Pulse())
-            with self._losing():
-                self._ranks.group.pulse()
+            # A process that is frozen keeps its connections, and the collective below waits for it.
+            frozen = threading.Timer(PULSE_WITHIN, self._lose, (GONE,))
+            frozen.daemon = True
+            frozen.start()
+            try:
+                self._tell(Pulse())
+                with self._losing():
+                    self._ranks.group.gather(None)
+            finally:
+                frozen.cancel()
 
     def _say_goodbye(self) -> None:
         if self._ranks and not self._parted.is_set():

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from accel_ui.errors import UserError
 from accel_ui.requests import GenerationRequest
 
+GONE = (
+    "One of the processes that share this model has ended or does not answer, so the others end too: "
+    "torchrun, or whatever started it, must start them again."
+)
+
 
 class RanksLost(UserError):
     """The ranks no longer work together; only a new start helps."""

@@ -7,7 +7,7 @@ import pytest
 
 from .studio import PATIENCE, TorchrunServer, draw
 
-TIME_LIMIT = 10  # seconds, in which two busy processes do not draw the slow preset
+TIME_LIMIT = 8  # seconds, in which two busy processes do not draw the slow preset
 
 
 def test_dead_rank_is_said_restarted_and_leaves_nothing_behind(open_page, tmp_path):
