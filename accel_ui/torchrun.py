@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from accel_ui.manager import PipelineManager
     from accel_ui.settings import Settings
 
+VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -33,12 +36,10 @@ class Launch:
 
 
 def launch() -> Launch:
-    """Read from the variables that torchrun sets."""
-    return Launch(*(int(os.environ.get(name, default)) for name, default in _VARIABLES))
-
-
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_VARIABLES = (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0))
+    """Read from the variables that torchrun sets, all or none: some machines set WORLD_SIZE on their own."""
+    if any(name not in os.environ for name in VARIABLES):
+        return Launch()
+    return Launch(*(int(os.environ[name]) for name in VARIABLES))
 
 
 def follow_rank_0(settings: Settings) -> None:
@@ -65,7 +66,7 @@ def end_with_parent(number: int) -> None:
     if sys.platform == "linux":
         import ctypes
 
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
 
 
 def leave(code: int) -> NoReturn:

@@ -13,6 +13,7 @@ from accel_ui.torchrun import Launch, launch
     ("variables", "expected", "parallel"),
     [
         ({}, Launch(0, 1, 0), False),
+        ({"WORLD_SIZE": "8"}, Launch(0, 1, 0), False),
         ({"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}, Launch(0, 1, 0), False),
         ({"RANK": "9", "WORLD_SIZE": "16", "LOCAL_RANK": "1"}, Launch(9, 16, 1), True),
     ],
