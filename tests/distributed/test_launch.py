@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from accel_ui.torchrun import Launch, launch
+from conftest import run_command
 
 
 @pytest.mark.parametrize(
@@ -25,8 +24,9 @@ def test_place_among_the_processes(monkeypatch, variables, expected, parallel):
     assert launch().parallel == parallel
 
 
-def test_one_process_imports_nothing_of_it(make_manager):
-    manager = make_manager(mode="eager")
-    assert manager.status()["phase"] == "ready"
-    assert "graphs_by_rank" not in manager.status()
-    assert not [name for name in sys.modules if name.startswith("accel_ui.distributed")]
+def test_one_process_imports_nothing_of_it(tmp_path):
+    folders = {"ACCEL_UI_CACHE_DIR": str(tmp_path / "cache"), "ACCEL_UI_OUTPUT_DIR": str(tmp_path / "outputs")}
+    settings = {"ACCEL_UI_DEVICE": "cpu", "ACCEL_UI_MODE": "eager", **folders}
+    imports = run_command("generate", "a red house", env={"PYTHONPROFILEIMPORTTIME": "1", **settings}).stderr
+    assert "accel_ui.engine" in imports
+    assert "accel_ui.distributed" not in imports
