@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -128,18 +128,14 @@ class LeadingManager(PipelineManager):
             frozen = threading.Timer(PULSE_WITHIN, self._lose, (GONE,))
             frozen.daemon = True
             frozen.start()
-            try:
-                self._tell(Pulse())
-                with self._losing():
-                    self._ranks.group.gather(None)
-            finally:
-                frozen.cancel()
+            with suppress(RanksLost):  # it is said already
+                self._ask(Pulse())
+            frozen.cancel()
 
     def _say_goodbye(self) -> None:
         if self._ranks and not self._parted.is_set():
-            self._tell(Goodbye())
-            with self._losing():
-                self._ranks.group.gather(None)  # without an answer, a rank that is dead would go unseen
+            with suppress(RanksLost):
+                self._ask(Goodbye())
         self._parted.set()
 
     def _tell(self, order: Order) -> None:
@@ -147,6 +143,12 @@ class LeadingManager(PipelineManager):
             raise RanksLost(self._not_ready())
         with self._losing():
             self._ranks.group.tell(order)
+
+    def _ask(self, order: Order) -> None:
+        """Tells, and waits for an answer: a message alone may leave although a rank is dead."""
+        self._tell(order)
+        with self._losing():
+            self._ranks.group.gather(None)
 
     @contextmanager
     def _losing(self) -> Iterator[None]:
