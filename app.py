@@ -7,6 +7,7 @@ from accel_ui.environment import prepare_environment
 from accel_ui.errors import UserError
 from accel_ui.logs import configure_logging
 from accel_ui.settings import load_settings
+from accel_ui.torchrun import follow_rank_0, open_manager
 
 try:
     settings = load_settings()  # before gradio and torch: both read the environment when they are imported
@@ -14,13 +15,12 @@ except UserError as error:
     sys.exit(str(error))
 configure_logging(settings.log)
 prepare_environment(settings.cache_dir)
+follow_rank_0(settings)
 
 import gradio as gr  # noqa: E402
 
-from accel_ui.manager import PipelineManager  # noqa: E402
-
 if gr.NO_RELOAD:
-    manager = PipelineManager(settings)
+    manager = open_manager(settings)
     core = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "accel_ui"}
 else:
     sys.modules.update(core)  # Gradio dropped all modules, but the manager stays, and so must the classes of its events

@@ -14,6 +14,7 @@ from accel_ui.errors import UserError
 from accel_ui.manager import PipelineManager
 from accel_ui.requests import Compiling, Done, Event, Failed, Queued, Step
 from accel_ui.settings import Settings, load_settings
+from accel_ui.torchrun import follow_rank_0, launch, leave, open_manager
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -57,6 +58,8 @@ def doctor(settings: Settings, options: argparse.Namespace) -> int:
     """Prints the report."""
     from accel_ui.report import diagnose, in_words
 
+    if launch().rank:
+        return 0
     report = diagnose(settings)
     print(json.dumps(report, indent=2) if options.json else in_words(report))
     return 1 if report["problem"] else 0
@@ -108,7 +111,8 @@ def warmup(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _loaded(settings: Settings) -> PipelineManager:
-    manager = PipelineManager(settings)
+    follow_rank_0(settings)
+    manager = open_manager(settings)
     manager.start()
     manager.wait_until_loaded()
     status = manager.status()
@@ -137,4 +141,4 @@ def _follow(events) -> Event:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -35,6 +35,7 @@ from accel_ui.survey import Survey
 
 if TYPE_CHECKING:
     from diffusers import DiffusionPipeline
+    from torch.distributed.device_mesh import DeviceMesh
 
 
 ADAPTER_METHODS = ("load_lora_weights", "fuse_lora", "unfuse_lora", "load_ip_adapter")
@@ -61,7 +62,7 @@ class Engine:
     def fits_twice(self) -> bool:
         """Whether a child process may load a second copy of the pipeline, to compile it there."""
         backend, placement = self.survey.backend, self.survey.placement
-        if not (backend.shares_with_child and backend.keeps_artifacts):
+        if not (backend.shares_with_child and self.survey.keeps_graphs):
             return False
         weights = sum(assignment.bytes for assignment in placement.assignments)
         free = backend.detect().memory
@@ -127,14 +128,17 @@ class Engine:
         return notices
 
 
-def build_engine(survey: Survey, settings: Settings, ledger: Ledger) -> Engine:
+def build_engine(survey: Survey, settings: Settings, ledger: Ledger, mesh: DeviceMesh | None = None) -> Engine:
     """Loads and places what `survey` planned, and prepares its graphs. Nothing is compiled yet.
+
+    Args:
+        mesh: the devices that share the denoiser, when there are several.
 
     Raises:
         LoadError, PresetError, UnknownComponent: one sentence for the user.
     """
     survey.backend.set_mode(survey.mode)
-    pipeline = load_pipeline(survey.model, survey.dtype)
+    pipeline = load_pipeline(survey.model, survey.dtype, mesh)
     survey = _with_pipeline(survey, pipeline)
     presets = survey.presets or derived_presets(pipeline)
     check_sizes(presets, size_factor(pipeline))
@@ -146,7 +150,7 @@ def build_engine(survey: Survey, settings: Settings, ledger: Ledger) -> Engine:
         targets,
         list(by_id),
         keys=lambda target, preset: base | _target_key(target) | {"preset": by_id[preset].shape_key()},
-        compiler=Compiler(survey.backend.compiler, survey.backend.artifact_options, survey.backend.keeps_artifacts),
+        compiler=Compiler(survey.backend.compiler, survey.backend.artifact_options, survey.keeps_graphs),
         store=ArtifactStore(Path(settings.cache_dir) / ARTIFACTS),
         ledger=ledger,
         eager_reason=survey.eager_reason,

@@ -64,6 +64,7 @@ class Job:
         self._denoiser = ""
         self._synchronize: Callable[[], None] = lambda: None
         self._graph: tuple[str, float] | None = None
+        self._decide: Callable[[bool], bool] = lambda end: end
 
     # For the thread that asks.
 
@@ -118,6 +119,10 @@ class Job:
         self._enter("encode")
         self.check()
 
+    def decide_with(self, decide: Callable[[bool], bool]) -> None:
+        """From now on `decide(end)` has the last word on whether the run ends: several processes end it together."""
+        self._decide = decide
+
     def emit(self, event: Event) -> None:
         """Hands `event` to the reader."""
         self._events.put(event)
@@ -142,11 +147,13 @@ class Job:
         Raises:
             Stopped
         """
-        if self.stopped:
-            raise Stopped("Stopped.")
         running = time.perf_counter() - self._began - self._seconds["compile"]
-        if running > self._time_limit:
+        too_long = running > self._time_limit
+        if not self._decide(self.stopped or too_long):
+            return
+        if too_long and not self.stopped:
             raise Stopped(f"Stopped after {running:.0f} s: ACCEL_UI_TIME_LIMIT allows {self._time_limit:g} s a run.")
+        raise Stopped("Stopped.")
 
     def _enter(self, stage: str) -> None:
         now = time.perf_counter()

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from accel_ui.catalogue import CATALOGUE, TINY, KnownModel
 from accel_ui.errors import UserError
 from accel_ui.placement import Placement, is_text_encoder
+from accel_ui.sharding import DIVIDED
 from accel_ui.weights import ComponentSize, component_names, hub_sizes, local_sizes
 
 if TYPE_CHECKING:
     from diffusers import DiffusionPipeline
     from torch import nn
+    from torch.distributed.device_mesh import DeviceMesh
 
 TINY_FOLDER = Path(__file__).parent / "tiny"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
@@ -127,17 +129,22 @@ def _read_json(path: Path) -> dict:
     return content
 
 
-def load_pipeline(model: Model, dtype: str) -> DiffusionPipeline:
-    """Loads the pipeline on the CPU in `dtype`.
+def load_pipeline(model: Model, dtype: str, mesh: DeviceMesh | None = None) -> DiffusionPipeline:
+    """Loads the pipeline on the CPU in `dtype`; with `mesh`, this process's part of the denoiser on its device.
 
     Raises:
         LoadError: in words.
     """
     import torch
-    from diffusers import DiffusionPipeline
+    from diffusers import AutoModel, DiffusionPipeline, TensorParallelConfig
 
+    options: dict[str, Any] = {"dtype": getattr(torch, dtype)}
     try:
-        pipeline = DiffusionPipeline.from_pretrained(model.source, dtype=getattr(torch, dtype))
+        if mesh is not None:
+            share = TensorParallelConfig(mesh=mesh)
+            denoiser = AutoModel.from_pretrained(model.source, subfolder=DIVIDED, parallel_config=share, **options)
+            options[DIVIDED] = denoiser
+        pipeline = DiffusionPipeline.from_pretrained(model.source, **options)
     except Exception as error:
         raise LoadError(explain(error, model)) from error
     pipeline.set_progress_bar_config(disable=True)
@@ -153,6 +160,8 @@ def place(pipeline: DiffusionPipeline, placement: Placement, device: str) -> Non
     else:
         for name, component in pipeline.components.items():
             if hasattr(component, "parameters"):
+                if getattr(component, "_parallel_config", None):
+                    continue  # each device has its part already
                 component.to(placement.device_of(name) or device)
                 if placement.strategy == "split" and is_text_encoder(name):
                     _accept_any_device(component)

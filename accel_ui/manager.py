@@ -6,10 +6,9 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from accel_ui.backends import BACKENDS
-from accel_ui.background import BackgroundCompiler
 from accel_ui.cache import tidy
 from accel_ui.compilation.ledger import Ledger
 from accel_ui.environment import ensure_folder, prepare_environment
@@ -20,10 +19,16 @@ from accel_ui.metrics import Metrics
 from accel_ui.presets import Preset
 from accel_ui.privacy import public
 from accel_ui.report import versions
-from accel_ui.requests import Event, Failed, GenerationRequest, RequestError
-from accel_ui.settings import Settings, as_environment, variable_name
+from accel_ui.requests import Event, Failed, GenerationRequest, GenerationResult, RequestError
+from accel_ui.settings import Settings, variable_name
 from accel_ui.status import Readiness, RunLog, plan_facts
+from accel_ui.warming import Warming
 from accel_ui.worker import CLOSING, Worker
+
+if TYPE_CHECKING:
+    from accel_ui.engine import Engine
+    from accel_ui.runner import Runner
+    from accel_ui.survey import Survey
 
 log = logging.getLogger(__name__)
 
@@ -52,10 +57,11 @@ class PipelineManager:
         self.metrics = Metrics(self._facts, lambda: self.ledger.entries)
         self._phase: Phase = "loading"
         self._reason = "starting"
-        self._engine = self._runner = None
+        self._engine: Engine | None = None
+        self._runner: Runner | None = None
         self._started, self._loaded = False, threading.Event()
         self._runs = RunLog()
-        self._background: BackgroundCompiler | None = None
+        self._warming: Warming | None = None
         self._worker = Worker(self._run, settings.max_queue, settings.max_per_client)
         try:
             self._presets = known_presets(settings, resolve_model(settings.model).known) or ()
@@ -64,6 +70,11 @@ class PipelineManager:
             self._fail(str(error))
 
     # Life
+
+    @property
+    def can_retry(self) -> bool:
+        """Whether :meth:`retry` may help."""
+        return self._phase == "failed"
 
     @property
     def loads_before_serving(self) -> bool:
@@ -82,7 +93,7 @@ class PipelineManager:
 
     def retry(self) -> None:
         """Loads again after a failure, once its cause is gone."""
-        if self._phase == "failed":
+        if self.can_retry:
             self._enter("loading", "trying again")
             self._loaded.clear()
             self._worker.do(self._load)
@@ -105,8 +116,8 @@ class PipelineManager:
     def close(self) -> None:
         """Stops the running request, refuses new ones, ends the background compilation."""
         self._phase, self._reason = "closing", "the server is shutting down"
-        if self._background:
-            self._background.close()
+        if self._warming:
+            self._warming.close()
         self._worker.close()
 
     def _enter(self, phase: Phase, reason: str) -> None:
@@ -126,42 +137,29 @@ class PipelineManager:
             ensure_folder(self.settings.output_dir, variable_name("output_dir"))
             tidy(self.settings.cache_dir, self.settings.max_cache_gb * 1e9)
             self._enter("loading", "importing torch and diffusers")
-            from accel_ui.engine import build_engine
             from accel_ui.runner import Runner
-            from accel_ui.survey import survey
 
             self._enter("loading", f"reading the headers of {self.settings.model}")
-            plan = survey(self.settings)
+            plan = self._survey()
             for decision in plan.decisions:
                 log.info("%s", decision)
             self._enter("loading", f"loading the weights of {self.settings.model}")
-            engine = build_engine(plan, self.settings, self.ledger)
+            engine = self._build(plan)
             if engine.compiles:
                 self._enter("loading", "loading kept graphs")
                 for preset in engine.presets:
                     engine.graphs.load(preset)
             self._engine, self._presets = engine, tuple(engine.presets.values())
-            self._background = BackgroundCompiler(
-                may_spawn=engine.fits_twice,
-                environment=as_environment(self.settings) | {variable_name("warmup"): "none"},
-                load=lambda preset: self._worker.do(lambda: engine.graphs.load(preset)),
-                give_up=lambda preset, why: self._worker.do(lambda: engine.graphs.give_up(preset, why)),
-                compile_here=self._compile_when_idle,
-                limit=self.settings.compile_limit,
+            self._warming = Warming(
+                engine, self._worker, self.settings, self._run, self._warm_up_job, give_up=self._give_up
             )
             self._runner = Runner(
-                engine,
-                plan.backend.runner(engine),
-                self.history,
-                self._background,
-                self.metrics,
-                self._runs,
-                self._lose,
+                engine, self._draw, self._warming, self.history, self.metrics, self._runs, self._lose,
                 self.settings.log_prompts,
-            )
+            )  # fmt: skip
             self._enter("ready", f"loaded in {time.perf_counter() - started:.1f} s")
             log.info("%s is %s", self.settings.model, self._reason)
-            self._warm_up_as_set()
+            self._warming.begin()
         except UserError as error:
             self._fail(str(error))
         except Exception as error:
@@ -180,20 +178,7 @@ class PipelineManager:
 
     def preset_state(self, preset: str) -> tuple[str, str]:
         """``loading``, ``failed``, ``compiling``, ``ready``, ``cold`` or ``eager``; and the reason in words."""
-        if self._engine is None:
-            return self._phase, self._reason
-        job = self._worker.running
-        making = job.graph_in_the_making if job and job.request.preset == preset else None
-        if making:
-            return "compiling", f"{making[0]}, {making[1]:.0f} s so far"
-        state = self._engine.graphs.state(preset)
-        if state.state == "cold" and self._background:
-            seconds = self._background.elapsed(preset)
-            if seconds is not None:
-                return "compiling", f"in the background, {seconds:.0f} s so far; runs eagerly meanwhile"
-            if self._background.waiting(preset):
-                return "cold", "waits for its background compilation; runs eagerly meanwhile"
-        return state.state, state.why
+        return self._warming.state(preset) if self._engine else (self._phase, self._reason)
 
     def uses_negative_prompt(self, preset: str) -> bool:
         """Whether a negative prompt changes this preset's pictures; False until the model is loaded."""
@@ -253,14 +238,14 @@ class PipelineManager:
 
     def compile_soon(self, preset: str | None) -> str:
         """Compiles `preset` when the machine is idle; returns what happens now, in words."""
-        if self._engine is None or self._background is None:
+        if self._engine is None:
             return self._not_ready()
         if preset not in self.presets:
             return f"There is no preset {preset!r}."
         state, why = self.preset_state(preset)
         if state != "cold":
             return f"{preset} is {state}: {why}."
-        self._background.request(preset)
+        self._warming.request(preset)
         return f"{preset} will be compiled as soon as the machine is idle."
 
     def warm_up(self, preset: str) -> Iterator[Event]:
@@ -281,7 +266,23 @@ class PipelineManager:
             return f"The model is not loaded yet ({public(self._reason)}): try again in a moment."
         return public(self._reason) if self._phase == "failed" else CLOSING
 
-    # In the worker's thread
+    # In the worker's thread; `distributed.leader` does the next four in all ranks
+
+    def _survey(self) -> Survey:
+        from accel_ui.survey import survey
+
+        return survey(self.settings)
+
+    def _build(self, plan: Survey) -> Engine:
+        from accel_ui.engine import build_engine
+
+        return build_engine(plan, self.settings, self.ledger)
+
+    def _draw(self, job: Job, may_compile: bool) -> GenerationResult:
+        return self._engine.survey.backend.runner(self._engine)(job, may_compile=may_compile)
+
+    def _give_up(self, preset: str, why: str) -> None:
+        self._engine.graphs.give_up(preset, why)
 
     def _run(self, job: Job) -> None:
         if self._runner is None:
@@ -293,20 +294,6 @@ class PipelineManager:
         """The device is gone: nothing can run until a new process opens it."""
         self._runner = self._engine = None
         self._fail(reason)
-
-    def _compile_when_idle(self, preset: str) -> None:
-        """Blocks the caller, never the accelerator's thread, until `preset` is compiled or cannot be."""
-        job = self._warm_up_job(preset)
-        self._worker.do_when_idle(lambda: self._run(job))
-        *_, last = job.events()
-        if isinstance(last, Failed):
-            raise RuntimeError(last.reason)
-
-    def _warm_up_as_set(self) -> None:
-        presets = {"none": [], "default": list(self.presets)[:1], "all": list(self.presets)}[self.settings.warmup]
-        for preset in presets:
-            if self._engine.compiles and self._engine.graphs.state(preset).state == "cold":
-                self._background.request(preset)
 
     # Truth
 

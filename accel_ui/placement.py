@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from accel_ui.decisions import Decision
 from accel_ui.errors import UserError
+from accel_ui.sharding import DIVIDED, Sharding
 from accel_ui.weights import ComponentSize
 
 GIB = 2**30
@@ -18,8 +19,6 @@ HEAD_ROOM_SHARE = 0.10
 HEAD_ROOM_MIN = int(2.5 * GIB)
 # A small model's activations are small too: head-room never asks for more than this many times the weights.
 HEAD_ROOM_TIMES_WEIGHTS = 4
-
-DEVICE_COUNTS = (2, 4, 8, 16, 32, 64)  # degrees that machines and attention heads come in
 
 Strategy = Literal["whole", "split", "model offload", "sequential offload"]
 
@@ -86,6 +85,8 @@ def plan(
     dtype: str,
     offloads: bool = False,
     text_encoder_device: Literal["auto", "cpu", "device"] = "auto",
+    degree: int = 1,
+    sharding: Callable[[], Sharding | None] = lambda: None,
 ) -> Placement:
     """Places the components of a pipeline.
 
@@ -94,13 +95,21 @@ def plan(
         device: torch device such as ``cuda:0``.
         memory: bytes of it that can be used; 0 when unknown (then everything goes there).
         dtype: what the weights are loaded as.
-        offloads: whether diffusers' CPU offload works on the device.
+        offloads: whether diffusers' CPU offload works on the device; a model that devices share has none.
         text_encoder_device: ACCEL_UI_TEXT_ENCODER_DEVICE.
+        degree: number of devices that share the denoiser; all the rest is on each of them.
+        sharding: reads how the model can be divided; called when that matters, None when it is not known.
 
     Raises:
         DoesNotFit: naming what would fit.
+        CannotDivide: when `degree` devices cannot share the model.
     """
     loaded = {size.name: size.bytes_as(dtype) for size in sizes}
+    undivided = loaded.get(DIVIDED, 0)
+    if degree > 1:
+        offloads = False
+        (parts := sharding() or Sharding("this model")).check(degree)
+        loaded[DIVIDED] = parts.bytes_on_each(undivided, degree)
     encoders = {name: count for name, count in loaded.items() if is_text_encoder(name)}
     whole = sum(loaded.values())
     core = whole - sum(encoders.values())
@@ -117,6 +126,8 @@ def plan(
         return Placement(strategy, assignments, Decision("placement", strategy, reason), on_device)
 
     have = f"{show_bytes(memory)} can be used on {device}" if memory else f"the memory of {device} is unknown"
+    if degree > 1:
+        have += f", one of {degree} devices that share the {DIVIDED}"
     if device == "cpu":
         if not fits(whole):
             raise DoesNotFit(
@@ -153,14 +164,30 @@ def plan(
         return make("sequential offload", f"{reason}; {largest} alone needs {need(loaded[largest])}", dict.fromkeys(
             loaded, ("cpu", f"its layers move to {device} one after another")))  # fmt: skip
 
-    # The denoiser is what tensor parallelism divides; the VAE stays whole on each device.
-    share = memory - head_room(memory, core) - (core - loaded[largest])
-    devices = next((n for n in DEVICE_COUNTS if share * n >= loaded[largest]), None)
+    parts = sharding()
+    rest = core - loaded.get(DIVIDED, 0)
+    devices = (
+        next((n for n in parts.degrees if fits(rest + parts.bytes_on_each(undivided, n))), None) if parts else None
+    )
     parallel = f", or {devices} devices with torchrun" if devices else ""
     raise DoesNotFit(
         f"The denoiser and the VAE need {need(core)}, and {have}: choose a smaller model, "
         f"a device with at least {show_bytes(_smallest_memory(core))}{parallel}."
     )
+
+
+def fits_at(
+    degrees: Sequence[int], sizes: Sequence[ComponentSize], *, sharding: Sharding, **options: object
+) -> dict[int, str]:
+    """What :func:`plan` says of each number of devices, given the same arguments."""
+    said = {}
+    for degree in degrees:
+        try:
+            decision = plan(sizes, degree=degree, sharding=lambda: sharding, **options).decision
+            said[degree] = f"yes, {decision.value}: {decision.reason}"
+        except DoesNotFit as error:
+            said[degree] = f"no: {error}"
+    return said
 
 
 def _smallest_memory(weights: int) -> int:

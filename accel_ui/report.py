@@ -35,7 +35,7 @@ def diagnose(settings: Settings) -> dict[str, Any]:
     ``problem`` is None when this machine can serve the model, else the sentence that says what to change.
     """
     from accel_ui.backends import detect_all
-    from accel_ui.survey import survey
+    from accel_ui.survey import fits_by_degree, survey
 
     report: dict[str, Any] = {
         "problem": None,
@@ -49,6 +49,7 @@ def diagnose(settings: Settings) -> dict[str, Any]:
             report["folders"][variable_name(field)] = _folder(
                 ensure_folder(getattr(settings, field), variable_name(field))
             )
+        report["fits"] = fits_by_degree(settings)
         plan = survey(settings)
     except FolderError as error:
         report["problem"] = str(error)
@@ -80,6 +81,9 @@ def in_words(report: dict[str, Any]) -> str:
     lines += [
         f"Component   {row['component']:<15} {show_bytes(row['bytes']):>9} on {row['device']:<7} {row['reason']}"
         for row in report.get("components", ())
+    ]
+    lines += [
+        f"Fits on     {degree} device{'s' * (degree > 1)}: {said}" for degree, said in report.get("fits", {}).items()
     ]
     lines += [
         "",

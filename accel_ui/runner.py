@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accel_ui.background import BackgroundCompiler
 from accel_ui.compilation.graphs import GraphRefused
 from accel_ui.errors import UserError
 from accel_ui.history import History
@@ -20,6 +19,7 @@ from accel_ui.pictures import save_result
 from accel_ui.privacy import public
 from accel_ui.requests import Done, Event, Failed, GenerationResult
 from accel_ui.status import RunLog
+from accel_ui.warming import Warming
 
 if TYPE_CHECKING:
     from accel_ui.engine import Engine
@@ -32,16 +32,16 @@ class Runner:
     """Makes the pictures of jobs with a loaded engine; used by the accelerator's thread alone.
 
     Attributes:
-        make: the engine's :meth:`run`, or what a backend puts around it.
-        background: gets the cold presets that answered eagerly.
+        make: the engine's :meth:`run`, wherever it happens: in another process, or in several.
+        warming: gets the cold presets that answered eagerly.
         lost: called with the reason when the device does not answer any more.
         log_prompts: whether the line of a run in the log holds its prompt.
     """
 
     engine: Engine
-    make: Callable[..., GenerationResult]
+    make: Callable[[Job, bool], GenerationResult]
+    warming: Warming
     history: History
-    background: BackgroundCompiler
     metrics: Metrics
     runs: RunLog
     lost: Callable[[str], None]
@@ -70,11 +70,11 @@ class Runner:
         engine, preset, owner = self.engine, job.request.preset, job.request.owner
         may_compile = engine.compiles and (job.warm_up or engine.survey.cold == "compile")
         stays_cold = engine.compiles and not may_compile and engine.graphs.state(preset).state == "cold"
-        result = self.make(job, may_compile=may_compile)
+        result = self.make(job, may_compile)
         if job.warm_up:
             return result
         if stays_cold:
-            self.background.request(preset)
+            self.warming.request(preset)
         result = save_result(result, self.history.folder_of(owner))
         self.history.prune(owner, result.paths)
         return result

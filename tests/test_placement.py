@@ -7,11 +7,17 @@ import re
 import pytest
 
 from accel_ui.catalogue import FLUX2_KLEIN, FLUX_SCHNELL
-from accel_ui.placement import DoesNotFit, plan, show_bytes
+from accel_ui.placement import DoesNotFit, fits_at, plan, show_bytes
+from accel_ui.sharding import CannotDivide, Sharding
 from accel_ui.weights import ComponentSize
 
 GB = 10**9
 MODELS = {"schnell": FLUX_SCHNELL, "klein": FLUX2_KLEIN}
+DEGREES = (2, 3, 4, 6, 8, 12, 24)
+SHARDING = {
+    "schnell": Sharding("FluxTransformer2DModel", DEGREES, 24, 0.724),
+    "klein": Sharding("Flux2Transformer2DModel", DEGREES, 24, 0.950),
+}
 
 
 def sizes(model: str) -> list[ComponentSize]:
@@ -23,6 +29,7 @@ def on_cuda(model: str, memory: int, **options):
 
 
 def on_tpu(model: str, memory: float, dtype: str = "bfloat16", **options):
+    options = {"sharding": lambda: SHARDING[model], **options}
     return plan(sizes(model), device="tpu:0", memory=int(memory * GB), dtype=dtype, **options)
 
 
@@ -76,7 +83,7 @@ def test_device_without_offload(model, memory, strategy):
     assert homes(placement)["transformer"] == homes(placement)["vae"] == "tpu:0"
 
 
-@pytest.mark.parametrize(("model", "memory"), [("schnell", 8), ("schnell", 16), ("schnell", 24), ("klein", 8)])
+@pytest.mark.parametrize(("model", "memory"), [("schnell", 16), ("schnell", 24), ("klein", 8)])
 def test_device_without_offload_refuses_and_names_what_would_fit(model, memory):
     with pytest.raises(DoesNotFit) as error:
         on_tpu(model, memory)
@@ -103,6 +110,46 @@ def test_refusal_never_asks_for_an_absurd_number_of_devices(memory):
         on_tpu("schnell", memory)
     number = re.search(r"(\d+) devices", str(error.value))
     assert number is None or 2 <= int(number[1]) <= 64
+
+
+@pytest.mark.parametrize(("model", "memory"), [("schnell", 16), ("schnell", 24), ("klein", 8), ("klein", 10)])
+def test_number_of_devices_that_the_refusal_names_is_the_least_that_is_enough(model, memory):
+    with pytest.raises(DoesNotFit) as error:
+        on_tpu(model, memory)
+    named = int(re.search(r"(\d+) devices with torchrun", str(error.value))[1])
+    assert on_tpu(model, memory, degree=named).strategy == "split"
+    for fewer in [degree for degree in DEGREES if degree < named]:
+        with pytest.raises(DoesNotFit, match="one of"):
+            on_tpu(model, memory, degree=fewer)
+
+
+def test_what_is_not_divided_is_on_each_device():
+    """FLUX.1's modulation layers, more than a quarter of its weights, are not divided."""
+    alone, shared = on_tpu("schnell", 80), on_tpu("schnell", 80, degree=8)
+    there = {assignment.component: assignment.bytes for assignment in shared.assignments}
+    whole = MODELS["schnell"].component_bytes
+    assert there["transformer"] == pytest.approx(whole["transformer"] * (0.276 + 0.724 / 8), rel=1e-6)
+    assert {name: there[name] for name in there if name != "transformer"} == {
+        name: count for name, count in whole.items() if name != "transformer"
+    }
+    assert shared.device_bytes < alone.device_bytes
+
+
+def test_table_of_devices_says_which_fit():
+    memory = {"device": "neuron:0", "memory": 24 * GB, "dtype": "bfloat16"}
+    said = fits_at((1, 2, 4, 8), sizes("schnell"), sharding=SHARDING["schnell"], **memory)
+    assert [words.split(":")[0] for words in said.values()] == ["no", "yes, split", "yes, whole", "yes, whole"]
+
+
+@pytest.mark.parametrize("degree", [5, 16])
+def test_number_of_devices_that_does_not_divide_the_heads_is_refused_with_those_that_do(degree):
+    with pytest.raises(CannotDivide, match=rf"{degree} devices .* 24 attention heads: .* 2, 3, 4, 6, 8, 12 or 24\."):
+        on_tpu("schnell", 80, degree=degree)
+
+
+def test_model_that_diffusers_cannot_divide_is_refused():
+    with pytest.raises(CannotDivide, match=r"cannot divide UNet2DConditionModel .* start one with `python app.py`"):
+        on_tpu("schnell", 80, degree=2, sharding=lambda: Sharding("UNet2DConditionModel"))
 
 
 @pytest.mark.parametrize(

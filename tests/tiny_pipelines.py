@@ -138,7 +138,7 @@ def flux() -> FluxPipeline:
     )
 
 
-def klein() -> Flux2KleinPipeline:
+def klein(heads: int = 2) -> Flux2KleinPipeline:
     """FLUX.2: two double and three single blocks, a Qwen3 text encoder; sizes divide by 4."""
     tokenizer = qwen_tokenizer()
     return Flux2KleinPipeline(
@@ -163,7 +163,7 @@ def klein() -> Flux2KleinPipeline:
             num_layers=2,
             num_single_layers=3,
             attention_head_dim=16,
-            num_attention_heads=2,
+            num_attention_heads=heads,
             joint_attention_dim=3 * 16,
             timestep_guidance_channels=256,
             axes_dims_rope=(4, 4, 4, 4),
@@ -227,7 +227,14 @@ def sd3() -> StableDiffusion3Pipeline:
     )
 
 
-PIPELINES: dict[str, Callable] = {"flux": flux, "klein": klein, "sdxl": sdxl, "sd3": sd3}
+def klein_with_4_heads() -> Flux2KleinPipeline:
+    """For four devices to share."""
+    return klein(4)
+
+
+PIPELINES: dict[str, Callable] = {
+    "flux": flux, "klein": klein, "klein-4-heads": klein_with_4_heads, "sdxl": sdxl, "sd3": sd3,
+}  # fmt: skip
 
 
 def write(name: str, folder: Path) -> Path:

@@ -70,6 +70,8 @@ class Backend(ABC):
     offloads: ClassVar[bool] = False
     #: whether the program's first thread must load the weights, before the port is opened
     loads_before_serving: ClassVar[bool] = False
+    #: torch.distributed's backend for tensors of this family; None where a model cannot be divided among devices
+    collectives: ClassVar[str | None] = None
 
     def environment(self, cache_dir: Path) -> dict[str, str]:
         """Variables to set before torch is imported, unless the user has set them."""
@@ -89,6 +91,9 @@ class Backend(ABC):
 
     def set_mode(self, mode: str) -> None:
         """Switches the device to one of :attr:`modes`, once, before the pipeline is loaded."""
+
+    def use_device(self, device: str) -> None:
+        """Makes `device` the current one of this thread, where several processes have one each."""
 
     def prepare(self, pipeline: DiffusionPipeline) -> None:
         """Changes to a loaded pipeline that this family's compiler or kernels need."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from accel_ui.backends.base import Backend, Detection
+from accel_ui.torchrun import launch
 
 
 class CudaBackend(Backend):
     name = "cuda"
     shares_with_child = True
     offloads = True
+    collectives = "nccl"  # RCCL answers to that name too
 
     def environment(self, cache_dir: Path) -> dict[str, str]:
         # Asks NVML whether a GPU is there, so that looking for one opens no CUDA context.
@@ -24,14 +26,15 @@ class CudaBackend(Backend):
         try:
             if not torch.cuda.is_available():
                 return Detection(False, "no CUDA or ROCm device answers; `nvidia-smi` or `rocm-smi` tells more")
-            free, total = torch.cuda.mem_get_info(0)
-            name = torch.cuda.get_device_name(0)
+            index = launch().local_rank % torch.cuda.device_count()
+            free, total = torch.cuda.mem_get_info(index)
+            name = torch.cuda.get_device_name(index)
         except RuntimeError as error:
             return Detection(False, f"the GPU does not answer: {str(error).splitlines()[0]}")
         return Detection(
             True,
             f"{torch.cuda.device_count()} x {name}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free",
-            device="cuda:0",
+            device=f"cuda:{index}",
             name=name,
             memory=free,
         )
@@ -42,6 +45,11 @@ class CudaBackend(Backend):
         if torch.cuda.is_bf16_supported(including_emulation=False):
             return "bfloat16", "the GPU computes it natively, with float32's range"
         return "float16", "the GPU has no native bfloat16"
+
+    def use_device(self, device: str) -> None:
+        import torch
+
+        torch.cuda.set_device(device)
 
     def synchronize(self) -> None:
         import torch

@@ -43,6 +43,7 @@ class NeuronBackend(Backend):
     # Its compiler keeps what it made in the NEFF cache; whether it can write a graph to a file is not known.
     keeps_artifacts = False
     eager_at_once = False
+    collectives = "neuron"
 
     def environment(self, cache_dir: Path) -> dict[str, str]:
         if util.find_spec(PACKAGE) is None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from accel_ui.backends.base import Backend, Detection, Programs
+from accel_ui.torchrun import launch
 
 if TYPE_CHECKING:
     from diffusers import DiffusionPipeline
@@ -45,6 +46,7 @@ class TpuBackend(Backend):
     compiler = "tpu"
     artifact_options = {"serializable": True}  # noqa: RUF012 - declared a ClassVar in the base class
     eager_at_once = False
+    collectives = "tpu_dist"
 
     def environment(self, cache_dir: Path) -> dict[str, str]:
         if find_spec(PACKAGE) is None:
@@ -90,7 +92,9 @@ class TpuBackend(Backend):
         name = torch.tpu.get_device_name()
         memory = HBM.get(name, 0)
         size = f"{memory // GIB} GiB each" if memory else "of a generation whose memory is not known here"
-        return Detection(True, f"{count} x {name}, {size}", device="tpu:0", name=name, memory=memory)
+        return Detection(
+            True, f"{count} x {name}, {size}", device=f"tpu:{launch().local_rank % count}", name=name, memory=memory
+        )
 
     def best_dtype(self) -> tuple[str, str]:
         return "bfloat16", "the TPU's matrix units compute it natively, with float32's range"

@@ -155,6 +155,13 @@ class GraphTable:
                 graph.state, graph.why = "eager", why
                 self._ledger.add(LedgerEntry(graph.target.name, preset, "eager", 0, 0.0, why))
 
+    def fall_back(self, target: str, preset: str, why: str) -> None:
+        """`target` runs eagerly for `preset` from now on, though its graph may be there."""
+        graph = self._graphs.get((target, preset))
+        if graph and graph.state != "eager":
+            graph.state, graph.why, graph.call = "eager", why, None
+            self._ledger.add(LedgerEntry(target, preset, "eager", 0, 0.0, why))
+
     def load(self, preset: str) -> None:
         """Loads the artifacts of `preset` that exist. Takes a fraction of a second and compiles nothing."""
         for (_, of), graph in self._graphs.items():

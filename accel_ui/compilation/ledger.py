@@ -23,6 +23,7 @@ class LedgerEntry:
         graphs: calls of the compiler's backend that it took (0 when loaded).
         seconds: how long it took.
         why: the reason in words.
+        rank: the process that it happened in, where several share a model.
         programs: what the device's own compiler made meanwhile, single operations included; None where it makes none.
     """
 
@@ -34,6 +35,7 @@ class LedgerEntry:
     why: str
     when: str = field(default_factory=_now)
     programs: int | None = None
+    rank: int = 0
 
 
 class Ledger:
@@ -55,7 +57,11 @@ class Ledger:
     @property
     def graphs(self) -> int:
         """Graphs compiled by this process so far."""
-        return sum(entry.graphs for entry in self.entries)
+        return self.graphs_by_rank(1)[0]
+
+    def graphs_by_rank(self, ranks: int) -> list[int]:
+        """The same for each of the processes that share a model; this one is the first."""
+        return [sum(entry.graphs for entry in self.entries if entry.rank == rank) for rank in range(ranks)]
 
     def rows(self) -> list[dict]:
         """The lines for JSON and tables."""

@@ -42,7 +42,7 @@ class _Page:
         gr.HTML(f'<div class="au-header"><h1>Accel UI</h1><span class="au-muted">{words.escape(title)}</span></div>')
         status = manager.status()
         self.status = gr.HTML(words.status_line(status), elem_id="status")
-        self.retry = gr.Button("Try again", size="sm", visible=status["phase"] == "failed", elem_id="retry")
+        self.retry = gr.Button("Try again", size="sm", visible=manager.can_retry, elem_id="retry")
         with gr.Tab("Create"):
             self.create = Create(manager, runs, choices, known.examples if known else GENERAL_EXAMPLES)
         with gr.Tab("Compare"):
@@ -84,5 +84,5 @@ class _Page:
         value = preset if preset in ids else next(iter(ids), None)
         negative = gr.update(visible=self.create.uses_negative(value))
         first, last = (gr.update(choices=choices, value=id) for id in (value, ids[-1] if ids else None))
-        retry = gr.update(visible=status["phase"] == "failed")
+        retry = gr.update(visible=self._manager.can_retry)
         return status["phase"], status["runs"], *lines, plot, retry, first, negative, first, first, last

@@ -137,6 +137,9 @@ def machine(status: dict[str, Any]) -> str:
             for e in status["ledger"]
         ]
         header = ("Preset", "Component", "How", "Graphs", "Took", "When (UTC)", "Why")
+        if "graphs_by_rank" in status:  # several processes share the model
+            rows = [(*row, e["rank"]) for row, e in zip(rows, status["ledger"], strict=True)]
+            header = (*header, "Rank")
         parts += ["<h3>Graphs</h3>", table(header, rows, frozenset({3, 4}))]
     return "".join(parts)
 
