@@ -17,11 +17,11 @@ class Counts:
     """How much is measured; the defaults fit into ten minutes on two cores."""
 
     requests: int = 200
-    rounds: int = 12
+    rounds: int = 10
     starts: int = 3
     clients: tuple[int, ...] = (1, 2, 4, 8, 16)
     presets: tuple[int, ...] = (1, 6, 24)
-    compiled: tuple[str, ...] = ("square", "landscape", "portrait", "long")
+    compiled: tuple[str, ...] = ("square", "landscape", "portrait")
 
 
 class Ground:
@@ -54,8 +54,16 @@ class Ground:
             for preset in self.counts.compiled:
                 self.say(f"  compiling {preset}")
                 first[preset] = child.draw(preset, "a red house")["seconds"]
-            ledger = child.draw(self.counts.compiled[-1], "a red house")["ledger"]
+            ledger = child.draw(preset, "a red house")["ledger"]
         return FirstProcess(folder, ledger, first)
+
+    @functools.cached_property
+    def plain_script(self) -> tuple[Path, float]:
+        """Folder of the Inductor cache that a first process of the compiled plain script left; seconds it took to draw."""
+        folder = self.fresh()
+        self.say("  compiling the plain script")
+        with Child("bare-compiled", folder, environment(folder)) as child:
+            return folder, child.draw("square", "a red house")["seconds"]
 
     def warm(self, **more: str) -> dict[str, str]:
         """The environment of a process that finds all graphs on disk."""

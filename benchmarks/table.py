@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -67,5 +67,10 @@ HEAD = ("part", "measured", "result", "target", "met", "spread (middle half) and
 
 def markdown(rows: Sequence[Row]) -> str:
     """The table as a person reads it."""
-    lines = [HEAD, ("---",) * len(HEAD), *(row.cells() for row in rows)]
-    return "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in line) + " |" for line in lines)
+    return lines(HEAD, (row.cells() for row in rows))
+
+
+def lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Markdown of any table."""
+    everything = [head, ("---",) * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in line) + " |" for line in everything)

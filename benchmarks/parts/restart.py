@@ -21,13 +21,11 @@ def measure(ground: Ground) -> Iterator[Row]:
     yield Row(PART, "second process with artifacts", first - warm, "s", OVER_WARM, f"a warm picture takes {warm:.2f} s")
     nothing = ground.first_process.first[PRESET] - warm
     yield Row(PART, "first process, compiling in the foreground", nothing, "s", note="transformer and VAE")
-    folder = ground.fresh()
-    for words in ("first", "second"):
-        ground.say(f"  plain script, {words} process")
-        with Child("bare-compiled", folder, environment(folder)) as child:
-            first, warm = _first_and_warm(child, ground)
-        note = "transformer alone" + ("; Inductor's cache is there" if words == "second" else "")
-        yield Row(PART, f"{words} process of the plain script", first - warm, "s", note=note)
+    folder, first_time = ground.plain_script
+    with Child("bare-compiled", folder, environment(folder)) as child:
+        first, warm = _first_and_warm(child, ground)
+    yield Row(PART, "plain script, first process", first_time - warm, "s", note="transformer alone")
+    yield Row(PART, "plain script, second process, Inductor's cache alone", first - warm, "s", note="transformer alone")
 
 
 def _first_and_warm(child: Child, ground: Ground) -> tuple[float, float]:

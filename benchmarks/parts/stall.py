@@ -41,6 +41,7 @@ def measure(ground: Ground) -> Iterator[Row]:
             values = (prompt, seed, size["width"], size["height"], size["num_inference_steps"])
             latencies["the usual Space"][preset].append(them.draw(*values)[0])
         made = us.ask("status")[0]["graphs_compiled"] - graphs[0], them.ask("graphs")[0] - graphs[1]
+    yield Row(PART, "answering port of the usual Space", usual.up, "s", note="model and compilation come first")
     yield Row(PART, "graphs compiled after the warm-up, Accel UI", made[0], "", 0, f"{len(wanted)} requests, 3 sizes")
     yield Row(PART, "graphs compiled after the warm-up, the usual Space", made[1], "", note="warm-up: one size")
     for name, by_preset in latencies.items():

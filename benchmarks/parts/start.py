@@ -7,9 +7,9 @@ import sys
 import time
 from collections.abc import Iterator
 
-from benchmarks.figures import ratios
+from benchmarks.figures import median, ratios
 from benchmarks.ground import Ground
-from benchmarks.processes import ROOT, environment, our_server, usual_server
+from benchmarks.processes import ROOT, environment, our_server
 from benchmarks.table import Row, ratio, seconds
 from benchmarks.visitor import Visitor
 
@@ -25,13 +25,14 @@ OWN_IMPORTS = (
 def measure(ground: Ground) -> Iterator[Row]:
     """In turn: `import gradio`, the plain script, the app as it starts with its graphs on disk."""
     imported, bare, port, picture = [], [], [], []
+    warm = ground.warm()  # before the first start: making the graphs takes minutes
     for number in range(ground.counts.starts):
         ground.say(f"  start {number + 1} of {ground.counts.starts}")
         folder = ground.fresh()
         env = environment(folder)
         imported.append(_seconds(["-c", "import gradio"], env)[0])
         bare.append(_seconds([str(ROOT / "benchmarks" / "bare.py"), str(folder / "picture.png")], env)[0])
-        with our_server(folder, ground.warm()) as server:
+        with our_server(folder, warm) as server:
             port.append(server.up)
             Visitor(server.port).draw("a red house", "square", 1, "")
             picture.append(time.perf_counter() - server.started)
@@ -46,14 +47,9 @@ def measure(ground: Ground) -> Iterator[Row]:
         f"{', '.join(heavy)} come with them" if heavy else "none of " + ", ".join(HEAVY)
     )
     yield Row(PART, "imports before the port, beside gradio", float(took), "s", note=note)
-    ground.say("  start of the usual Space")
-    with usual_server(folder := ground.fresh(), environment(folder)) as server:
-        yield Row(PART, "answering port of the usual Space", server.up, "s", note="model and compilation come first")
 
 
 def _together(imported: list[float], bare: list[float]) -> float:
-    from benchmarks.figures import median
-
     return median([(one + other) / other for one, other in zip(imported, bare, strict=True)])
 
 
