@@ -95,12 +95,17 @@ class Child(Process):
     def __init__(self, kind: str, folder: Path, env: dict[str, str], before: Sequence[str] = ()):
         command = [*before, "-m", "benchmarks.child", kind]
         super().__init__(command, folder, env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.loaded: float = self._answer()["loaded"]
-        #: seconds from the start of the process
-        self.up = time.perf_counter() - self.started
+        self._loaded = False
+
+    def wait(self) -> None:
+        """Until it is ready for orders. Several children may load at the same time."""
+        if not self._loaded:
+            self._answer()
+            self._loaded = True
 
     def draw(self, preset: str, prompt: str, seed: int = 1) -> dict[str, Any]:
         """One picture; `seconds` of the answer is what it took, the rest is the run's info."""
+        self.wait()
         order = {"preset": preset, "prompt": prompt, "seed": seed, "numbers": numbers_of(preset)}
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
