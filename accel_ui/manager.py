@@ -252,7 +252,7 @@ class PipelineManager:
             self._background.request(preset)
         owner = job.request.owner
         result = save_result(result, self.history.folder_of(owner))
-        self.history.prune(owner)
+        self.history.prune(owner, result.paths)
         log.info("%s, seed %d: %.2f s, %s", preset, job.request.seed, result.timings.total, result.mode)
         return result
 

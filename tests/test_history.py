@@ -88,3 +88,15 @@ def test_disk_is_bounded_for_all_together_and_the_oldest_go(history, monkeypatch
     history.prune("bob")
     assert names(history, "bob") == ["new.png"]
     assert names(history, "ann") == ["3.png", "2.png"]
+
+
+def test_disk_stays_bounded_while_pictures_come(history, monkeypatch):
+    monkeypatch.setattr(module, "MOST_BYTES", 100)
+    for index in range(20):
+        name = f"{index:02}.png"
+        add(history, "ann", name, size=30, age=100 - index)
+        history.prune("ann", [history.folder_of("ann") / name])
+        kept = names(history, "ann")
+        assert kept[0] == name
+        assert sum(path.stat().st_size for path in history.pictures("ann")) <= 100
+    assert len(kept) >= 2
