@@ -1,4 +1,4 @@
-"""One visitor of a Gradio server: one connection, one session, as a browser tab has them."""
+"""One visitor of a Gradio server: one session, as a browser tab has it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class Visitor:
         """
         body = json.dumps({"data": data, "session_hash": self._session})
         path = f"/gradio_api/call/{name}"
+        self._connection.close()  # the server closes one that waited; the next request opens another
         self._connection.request("POST", path, body, {"Content-Type": "application/json"})
         event_id = json.loads(self._connection.getresponse().read())["event_id"]
         self._connection.request("GET", f"{path}/{event_id}")

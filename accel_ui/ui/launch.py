@@ -9,6 +9,7 @@ from accel_ui.ui.theme import CSS, make_theme
 
 SPARE_THREADS = 40  # for everything but waiting requests: Gradio's own default
 LARGEST_UPLOAD = "20mb"
+SESSIONS = 1000  # kept in memory, 130 KB each; an API request without a session is one too. Gradio's default is 10,000
 
 # Ctrl+Enter (or Command+Enter) generates from anywhere, Escape stops. For screen readers, the button that Gradio
 # lays around a picture gets a name, and its sign for an empty picture a role.
@@ -39,6 +40,7 @@ def launch_options(settings: Settings) -> dict[str, Any]:
         "allowed_paths": [str(settings.output_dir)],
         "max_file_size": LARGEST_UPLOAD,
         "max_threads": settings.max_queue + SPARE_THREADS,  # a waiting request holds a thread
+        "state_session_capacity": SESSIONS,
         "show_error": False,
         "enable_monitoring": False,
         "run_history": False,
