@@ -1,8 +1,9 @@
 """A contender in a process of its own: reads orders as JSON lines, answers each with one line.
 
-    python -m benchmarks.child bare | bare-compiled | manager
+    python -m benchmarks.child CONTENDER [CONTENDER ...]      bare, bare-compiled, manager
 
-The manager takes its settings from ACCEL_UI_* variables, as the app does.
+The manager takes its settings from ACCEL_UI_* variables, as the app does. Two contenders in one process are compared
+without what differs from process to process: where memory lies, which cores the threads have.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +61,12 @@ def manager() -> Draw:
     return make
 
 
-def main(kind: str) -> None:
-    draw = manager() if kind == "manager" else bare(compiled=kind == "bare-compiled")
+def main(kinds: Sequence[str]) -> None:
+    contenders = {kind: manager() if kind == "manager" else bare(compiled=kind == "bare-compiled") for kind in kinds}
     answer({"ready": True})
     for line in sys.stdin:
         order, started = json.loads(line), time.perf_counter()
-        info = draw(order)
+        info = contenders[order["contender"]](order)
         took = time.perf_counter() - started
         answer({**info, "seconds": took, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024})
 
@@ -75,4 +76,4 @@ def answer(content: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])

@@ -86,14 +86,16 @@ class Process:
 
 
 class Child(Process):
-    """`benchmarks.child` of one kind; :meth:`draw` makes pictures.
+    """`benchmarks.child`; :meth:`draw` makes pictures.
 
     Args:
+        kinds: its contenders, separated by spaces.
         before: what stands between the interpreter and `-m`.
     """
 
-    def __init__(self, kind: str, folder: Path, env: dict[str, str], before: Sequence[str] = ()):
-        command = [*before, "-m", "benchmarks.child", kind]
+    def __init__(self, kinds: str, folder: Path, env: dict[str, str], before: Sequence[str] = ()):
+        self._kinds = kinds.split()
+        command = [*before, "-m", "benchmarks.child", *self._kinds]
         super().__init__(command, folder, env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._loaded = False
 
@@ -103,10 +105,11 @@ class Child(Process):
             self._answer()
             self._loaded = True
 
-    def draw(self, preset: str, prompt: str, seed: int = 1) -> dict[str, Any]:
-        """One picture; `seconds` of the answer is what it took, the rest is the run's info."""
+    def draw(self, preset: str, prompt: str, seed: int = 1, contender: str | None = None) -> dict[str, Any]:
+        """One picture, of the first contender if none is named; `seconds` is what it took, the rest is the run's info."""
         self.wait()
         order = {"preset": preset, "prompt": prompt, "seed": seed, "numbers": numbers_of(preset)}
+        order["contender"] = contender or self._kinds[0]
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         return self._answer()

@@ -111,8 +111,9 @@ def test_clients_are_measured_over_http(tmp_path):
 
 
 def test_child_answers_orders_and_says_why_it_ended(tmp_path):
-    with Child("manager", tmp_path, environment(tmp_path, ACCEL_UI_MODE="eager")) as child:
-        answer = child.draw("square", "a red house", 3)
+    with Child("bare manager", tmp_path, environment(tmp_path, ACCEL_UI_MODE="eager")) as child:
+        assert set(child.draw("square", "a red house", 3)) == {"seconds", "peak_bytes"}
+        answer = child.draw("square", "a red house", 3, "manager")
         assert (answer["preset"], answer["seed"], answer["mode"], answer["graphs_compiled"]) == (
             "square",
             3,
@@ -121,7 +122,7 @@ def test_child_answers_orders_and_says_why_it_ended(tmp_path):
         )
         assert answer["peak_bytes"] > 50e6
         with pytest.raises(ContenderEnded, match="seed"):
-            child.draw("square", "a red house", -1)
+            child.draw("square", "a red house", -1, "manager")
 
 
 @pytest.mark.parametrize("model", [real_models.KLEIN, real_models.SCHNELL])
