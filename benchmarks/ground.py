@@ -20,6 +20,7 @@ class Counts:
     rounds: int = 10
     starts: int = 3
     clients: tuple[int, ...] = (1, 2, 4, 8, 16)
+    pictures: int = 16  # of all clients together, three each at least
     presets: tuple[int, ...] = (1, 6, 24)
     compiled: tuple[str, ...] = ("square", "landscape", "portrait")
 

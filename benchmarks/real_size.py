@@ -135,8 +135,8 @@ def _manager(pipe: Any, model: str, options: argparse.Namespace, guidance: float
         for name, part in pipe.components.items()
         if hasattr(part, "parameters")
     ]
-    survey.read_sizes = lambda model: sizes
-    engine.load_pipeline = lambda model, dtype: pipe
+    survey.read_sizes = lambda *arguments, **options: sizes
+    engine.load_pipeline = lambda *arguments, **options: pipe
     folder = Path(tempfile.mkdtemp(prefix="accel-ui-real-size-"))
     values = {"model": model, "device": options.device, "dtype": "bfloat16", "warmup": "none", "cold": "compile"}
     if options.small:

@@ -105,9 +105,10 @@ class EagerGround(Ground):
 
 
 def test_clients_are_measured_over_http(tmp_path):
-    rows = list(clients.measure(EagerGround(tmp_path, Counts(clients=(1, 2)))))
-    assert [row.what for row in rows] == ["1 client", "2 clients"]
-    assert all(row.value > 0 and "waiting" in row.note for row in rows)
+    rows = list(clients.measure(EagerGround(tmp_path, Counts(clients=(2,), pictures=6))))
+    assert [row.what for row in rows] == ["2 clients"]
+    assert rows[0].value > 0
+    assert "waiting" in rows[0].note
 
 
 def test_child_answers_orders_and_says_why_it_ended(tmp_path):

@@ -14,7 +14,7 @@ from benchmarks.table import Row
 from benchmarks.visitor import Visitor
 
 PART = "clients"
-PICTURES, EACH = 16, 3  # at least so many together, and from each client
+EACH = 3  # pictures of each client, at least
 
 
 def measure(ground: Ground) -> Iterator[Row]:
@@ -24,7 +24,7 @@ def measure(ground: Ground) -> Iterator[Row]:
         alone = None
         for clients in ground.counts.clients:
             ground.say(f"  {clients} clients")
-            each = max(EACH, PICTURES // clients)
+            each = max(EACH, ground.counts.pictures // clients)
             started = time.perf_counter()
             with ThreadPoolExecutor(clients) as pool:
                 runs = list(pool.map(lambda client, each=each: _pictures(server.port, client, each), range(clients)))
