@@ -20,7 +20,7 @@ EARLY = 20  # requests after which memory is looked at for the first time
 
 def measure(ground: Ground) -> Iterator[Row]:
     """Latencies of both, request by request in turn; graphs made after the warm-up; memory on the way."""
-    wanted = [(PRESETS[i * i % len(PRESETS)], f"{SUBJECTS[i % 4]} {i}", i) for i in range(ground.counts.requests)]
+    wanted = [(PRESETS[i % len(PRESETS)], f"{SUBJECTS[i % 4]} {i}", i) for i in range(ground.counts.requests)]
     with (
         our_server(ground.fresh(), ground.warm()) as ours,
         usual_server(folder := ground.fresh(), environment(folder)) as usual,
