@@ -1,4 +1,4 @@
-"""python -m accel_ui: doctor, generate, warmup."""
+"""python -m accel_ui: doctor, generate, warmup, bench."""
 
 from __future__ import annotations
 
@@ -51,6 +51,14 @@ def _parser() -> argparse.ArgumentParser:
     generate_.add_argument("--output", type=Path, metavar="FILE.png", help="default: a new file in ACCEL_UI_OUTPUT_DIR")
     warmup_ = command("warmup", warmup, "compile presets into the persistent cache and end")
     warmup_.add_argument("--preset", metavar="ID", action="append", help="default: all; may be repeated")
+    bench_ = command("bench", bench, "measure this machine beside a plain diffusers script and a usual demo app")
+    bench_.add_argument(
+        "--only",
+        metavar="PART",
+        action="append",
+        default=[],
+        help="compile, restart, speed, stall, clients, start, tpu (all by default) or presets; may be repeated",
+    )
     return parser
 
 
@@ -108,6 +116,22 @@ def warmup(settings: Settings, options: argparse.Namespace) -> int:
         if problem:
             print(problem, file=sys.stderr)
     return 1 if problem else 0
+
+
+def bench(settings: Settings, options: argparse.Namespace) -> int:
+    """Prints the table of the benchmarks; exit code 1 when a part failed."""
+    root = Path(__file__).parent.parent
+    if not (root / "benchmarks" / "bench.py").is_file():
+        raise UserError("The folder benchmarks/ is not beside accel_ui/: run bench in a clone of the repository.")
+    sys.path.insert(0, str(root))
+    from benchmarks.bench import run
+
+    report = run(options.only)
+    if options.json:
+        print(json.dumps(report, indent=2))
+    else:
+        print(f"{report['machine']}\n\n{report['markdown']}")
+    return 1 if any(row["what"] == "failed" for row in report["rows"]) else 0
 
 
 def _loaded(settings: Settings) -> PipelineManager:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
 
 def accepts(pipeline: DiffusionPipeline, argument: str) -> bool:
     """Whether the pipeline's call names `argument` (some swallow and ignore what they do not know)."""
-    return argument in inspect.signature(type(pipeline).__call__).parameters
+    return argument in _parameters(type(pipeline))
+
+
+@functools.cache
+def _parameters(pipeline: type[DiffusionPipeline]) -> frozenset[str]:
+    return frozenset(inspect.signature(pipeline.__call__).parameters)
 
 
 def uses_negative_prompt(pipeline: DiffusionPipeline, preset: Preset) -> bool:

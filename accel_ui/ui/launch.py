@@ -14,6 +14,7 @@ from accel_ui.ui.theme import CSS, make_theme
 SPARE_THREADS = 40  # for everything but waiting requests: Gradio's own default
 LARGEST_UPLOAD = "20mb"
 NO_SUCH_VALUE = "is not a valid key-word argument"  # in gradio_client.utils.construct_args
+SESSIONS = 1000  # kept in memory, 130 KB each; an API request without a session is one too. Gradio's default is 10,000
 
 # Ctrl+Enter (or Command+Enter) generates from anywhere, Escape stops. For screen readers, the button that Gradio
 # lays around a picture gets a name, and its sign for an empty picture a role.
@@ -56,6 +57,7 @@ def launch_options(manager: PipelineManager) -> dict[str, Any]:
         "max_file_size": LARGEST_UPLOAD,
         "max_threads": settings.max_queue + SPARE_THREADS,  # a waiting request holds a thread
         "strict_cors": True,
+        "state_session_capacity": SESSIONS,
         "show_error": False,
         "quiet": settings.log == "json",
         "ssr_mode": False,  # Spaces turn it on
