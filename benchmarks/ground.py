@@ -17,7 +17,7 @@ class Counts:
     """How much is measured; the defaults fit into ten minutes on two cores."""
 
     requests: int = 200
-    rounds: int = 10
+    rounds: int = 5
     starts: int = 3
     clients: tuple[int, ...] = (1, 2, 4, 8, 16)
     pictures: int = 16  # of all clients together, three each at least

@@ -42,6 +42,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
         "ACCEL_UI_DEVICE": "cpu",
         "ACCEL_UI_PRESETS": str(PRESETS),
         "ACCEL_UI_WARMUP": "none",
+        "ACCEL_UI_MAX_PER_CLIENT": "20",  # the clients of one machine count as one
         "ACCEL_UI_CACHE_DIR": str(folder / "cache"),
         "ACCEL_UI_OUTPUT_DIR": str(folder / "pictures"),
         **more,
