@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-# An absolute path of two parts or more, not the tail of an address such as https://host/a/b; its last part stays.
-FOLDERS = re.compile(r"(?<![\w./:~-])(?:~|[A-Za-z]:)?(?:[/\\][^\s/\\'\"`,;()<>]+)*[/\\](?=[^\s/\\'\"`,;()<>]+[/\\]?)")
+# An absolute path of two parts or more, not the tail of an address such as https://host/a/b, nor a device's file; its
+# last part stays.
+FOLDERS = re.compile(
+    r"(?<![\w./:~*-])(?!/dev/)(?:~|[A-Za-z]:)?(?:[/\\][^\s/\\'\"`,;()<>]+)*[/\\](?=[^\s/\\'\"`,;()<>]+[/\\]?)"
+)
 
 
 def public(value: Any) -> Any:

@@ -37,7 +37,7 @@ from accel_ui.settings import Settings  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--soak", type=int, default=80, help="requests of tests/test_soak.py (%(default)s)")
+    parser.addoption("--soak", type=int, default=40, help="requests of tests/test_soak.py (%(default)s)")
 
 
 def run_command(*arguments: str, env: dict[str, str] | None = None, check: bool = True) -> subprocess.CompletedProcess:
@@ -190,7 +190,7 @@ class Server:
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 self.command,
-                env={**ENVIRONMENT, "GRADIO_SERVER_PORT": str(port), **env},
+                env={**ENVIRONMENT, "GRADIO_SERVER_PORT": str(port), "PYTHONUNBUFFERED": "1", **env},
                 cwd=folder,
                 stdout=log,
                 stderr=subprocess.STDOUT,

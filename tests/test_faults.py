@@ -203,12 +203,12 @@ def test_compiler_that_hangs_is_ended_and_the_preset_stays_eager(make_manager, t
     )
     compiler.chmod(0o755)
     monkeypatch.setenv("CXX", str(compiler))
-    manager = make_manager(compile_limit=30)
+    manager = make_manager(compile_limit=15)
     assert isinstance(ask(manager), Done)  # eagerly, at once
     while manager.preset_state("draft")[0] in ("cold", "compiling"):
         threading.Event().wait(0.2)
     state, why = manager.preset_state("draft")
     assert state == "eager"
-    assert "longer than ACCEL_UI_COMPILE_LIMIT (30 s)" in why
+    assert "longer than ACCEL_UI_COMPILE_LIMIT (15 s)" in why
     assert not [process for process in psutil.process_iter(["cmdline"]) if "4321" in (process.info["cmdline"] or ())]
     assert isinstance(ask(manager), Done)

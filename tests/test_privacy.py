@@ -14,6 +14,7 @@ from accel_ui.privacy import public
         ("The weight file /opt/models/flux/vae/a.safetensors is damaged.", "The weight file …/a.safetensors is damaged."),
         ("'/srv/presets.toml' and ~/x/y.toml", "'…/presets.toml' and …/y.toml"),
         (r"C:\Users\me\x.txt", "…/x.txt"),
+        ("`sudo lsof -w /dev/vfio/* /dev/accel*` shows which", "`sudo lsof -w /dev/vfio/* /dev/accel*` shows which"),
         ("black-forest-labs/FLUX.1-schnell", "black-forest-labs/FLUX.1-schnell"),
         ("https://huggingface.co/a/b, 1/2 of it", "https://huggingface.co/a/b, 1/2 of it"),
         ("transformer-square: compiled in 20 s; 8/8 steps", "transformer-square: compiled in 20 s; 8/8 steps"),

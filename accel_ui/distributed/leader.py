@@ -80,7 +80,9 @@ class LeadingManager(PipelineManager):
         if self._lost:
             return
         self._lost = True
-        self._fail(reason)
+        # torchrun's signal to end is often the first sign of a dead rank, and what is shown until then says more.
+        self._phase, self._reason = "failed", reason
+        log.error("%s", reason)
         self._parted.set()
         end = threading.Timer(SHOWN_FOR, leave, (1,))
         end.daemon = True

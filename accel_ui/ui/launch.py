@@ -13,7 +13,11 @@ from accel_ui.ui.theme import CSS, make_theme
 
 SPARE_THREADS = 40  # for everything but waiting requests: Gradio's own default
 LARGEST_UPLOAD = "20mb"
-NO_SUCH_VALUE = "is not a valid key-word argument"  # in gradio_client.utils.construct_args
+# What Gradio raises, and the sentence to say; "" where its own is good.
+MISUSE = {
+    "is not a valid key-word argument": "",
+    "object has no attribute 'filename'": "A part of the upload is no file: send files in the field `files`.",
+}
 SESSIONS = 1000  # kept in memory, 130 KB each; an API request without a session is one too. Gradio's default is 10,000
 
 # Ctrl+Enter (or Command+Enter) generates from anywhere, Escape stops. For screen readers, the button that Gradio
@@ -36,11 +40,12 @@ ON_LOAD = """
 """
 
 
-def unknown_value(request: Request, error: TypeError) -> JSONResponse:
-    """Gradio raises where a program names a value that an endpoint does not have; that is no error of the server's."""
-    if NO_SUCH_VALUE not in str(error):
-        raise error
-    return JSONResponse({"detail": f"{str(error).split(NO_SUCH_VALUE)[0]}does not exist: see /gradio_api/info."}, 422)
+def misuse(request: Request, error: Exception) -> JSONResponse:
+    """A program's mistake at which Gradio raises: no error of the server's."""
+    for words, sentence in MISUSE.items():
+        if words in str(error):
+            return JSONResponse({"detail": sentence or str(error)}, 422)
+    raise error
 
 
 def launch_options(manager: PipelineManager) -> dict[str, Any]:
@@ -50,10 +55,14 @@ def launch_options(manager: PipelineManager) -> dict[str, Any]:
         "theme": make_theme(),
         "css": CSS,
         "js": ON_LOAD,
-        "app_kwargs": {"routes": probe_routes(manager), "exception_handlers": {TypeError: unknown_value}},
+        "app_kwargs": {
+            "routes": probe_routes(manager),
+            "exception_handlers": {TypeError: misuse, AttributeError: misuse},
+        },
         "auth": settings.users or None,
         "allowed_paths": [str(settings.output_dir)],
-        "blocked_paths": [str(settings.cache_dir)],
+        # What is blocked wins over what is allowed, so only where the caches lie among the pictures.
+        "blocked_paths": [str(path) for path in [settings.cache_dir] if path.is_relative_to(settings.output_dir)],
         "max_file_size": LARGEST_UPLOAD,
         "max_threads": settings.max_queue + SPARE_THREADS,  # a waiting request holds a thread
         "strict_cors": True,
