@@ -18,6 +18,7 @@ from accel_ui.ui.runs import Runs
 
 # Events in Gradio's own line, which they leave at once. On ZeroGPU its default is 1.
 MOST_EVENTS = 1000
+QUEUE_LOOKS = 0.01  # seconds between two looks of Gradio's queue; its own 0.001 costs a tenth of a core while idle
 REFRESH = 1.0  # seconds between two looks at the manager's state
 
 # Options of the events that run nothing: they must not wait behind a run, nor be part of the API.
@@ -29,7 +30,9 @@ def build_page(manager: PipelineManager) -> gr.Blocks:
     with gr.Blocks(title="Accel UI", analytics_enabled=False, delete_cache=(3600, 86_400)) as demo:
         add_api(manager)  # first: its endpoint names are promised
         _Page(manager).connect(demo)
-    return demo.queue(max_size=MOST_EVENTS)
+    demo.queue(max_size=MOST_EVENTS)
+    demo._queue.sleep_when_free = QUEUE_LOOKS
+    return demo
 
 
 class _Page:
