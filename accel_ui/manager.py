@@ -85,7 +85,10 @@ class PipelineManager:
         """Begins to load, in the background where the device allows it. A second call does nothing."""
         if not self._started:
             self._started = True
-            if self.loads_before_serving:
+            if self._phase == "failed":  # known already; `retry` looks again
+                self._loaded.set()
+                self._worker.release()
+            elif self.loads_before_serving:
                 self._load()
             else:
                 self._worker.do(self._load)

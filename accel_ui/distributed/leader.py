@@ -42,6 +42,9 @@ class LeadingManager(PipelineManager):
     # Life
 
     def start(self) -> None:
+        self._enter(
+            "loading", "the processes of torchrun meet"
+        )  # also for a model that is known to fail: in all of them
         super().start()
         end_with_parent(signal.SIGTERM)
         if threading.current_thread() is threading.main_thread():
