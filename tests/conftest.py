@@ -37,7 +37,7 @@ from accel_ui.settings import Settings  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--soak", type=int, default=24, help="requests of tests/test_soak.py (%(default)s)")
+    parser.addoption("--soak", type=int, default=40, help="requests of tests/test_soak.py (%(default)s)")
 
 
 def run_command(*arguments: str, env: dict[str, str] | None = None, check: bool = True) -> subprocess.CompletedProcess:
