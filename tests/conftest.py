@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -139,6 +140,21 @@ def make_manager(tmp_path: Path) -> Iterator[Callable[..., PipelineManager]]:
     """See :func:`managers`."""
     with managers(tmp_path) as make:
         yield make
+
+
+@pytest.fixture(scope="module")  # while it is open, no other test of the process can run an event loop
+def browser() -> Iterator:
+    """A real Chromium."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not chromium and not os.environ.get("CI"):
+        pytest.skip("no Chromium on this machine: install Debian's package chromium")
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        yield browser
+        browser.close()
 
 
 PRESETS_FOR_THE_PAGE = """

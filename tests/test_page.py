@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-
 import pytest
 from gradio_client import Client
 
 from accel_ui.metadata import read_info
 from conftest import PRESETS_FOR_THE_PAGE, ROOT, Server
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SCREENSHOTS = ROOT / "screenshots"
 VIEWS = {
     "desktop-light": (1280, 900, "light"),
@@ -19,20 +15,6 @@ VIEWS = {
     "phone-light": (390, 844, "light"),
     "phone-dark": (390, 844, "dark"),
 }
-
-if not CHROMIUM and not os.environ.get("CI"):
-    pytest.skip("no Chromium on this machine: install Debian's package chromium", allow_module_level=True)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
