@@ -38,7 +38,7 @@ def tidy(cache_dir: Path, most_bytes: float) -> None:
 def _entries(cache_dir: Path) -> Iterator[Path]:
     for folder in cache_dir.iterdir():
         if folder.is_dir() and not folder.is_symlink():
-            yield from (path for path in folder.iterdir() if not path.name.startswith(".draft-"))
+            yield from (path for path in folder.iterdir() if not path.match(DRAFTS))
 
 
 def _files(path: Path) -> Iterator[Path]:

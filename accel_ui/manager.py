@@ -111,14 +111,14 @@ class PipelineManager:
         Returns:
             whether a run was still to be finished: somebody may be about to fetch its picture.
         """
-        self._phase, self._reason = "closing", "the server is shutting down"
+        self._enter("closing", "the server is shutting down")
         finished = self._worker.drain(self.settings.grace)
         self.close()
         return finished
 
     def close(self) -> None:
         """Stops the running request, refuses new ones, ends the background compilation."""
-        self._phase, self._reason = "closing", "the server is shutting down"
+        self._enter("closing", "the server is shutting down")
         if self._warming:
             self._warming.close()
         self._worker.close()

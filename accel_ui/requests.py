@@ -28,7 +28,8 @@ class RequestError(UserError):
     """The user asked for something that cannot be done, or not now.
 
     Attributes:
-        kind: one word for the metrics: ``invalid``, ``queue_full``, ``client_share``, ``not_loaded``, ``closing``.
+        kind: one word for the metrics: ``invalid``, ``queue_full``, ``client_share``, ``not_loaded``,
+            ``closing``, ``not_signed_in``.
     """
 
     def __init__(self, message: str, kind: str = "invalid"):

@@ -40,7 +40,7 @@ def add_api(manager: PipelineManager) -> None:
             info: every parameter, the seed used, the timings in seconds, and the graphs compiled in this call.
         """
         try:
-            client = client_of(manager.settings, request, profile)
+            client = client_of(manager, request, profile)
             for event in manager.generate(manager.request(prompt, preset, seed, negative_prompt), client):
                 if isinstance(event, Failed):
                     raise UserError(event.reason)

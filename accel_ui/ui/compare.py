@@ -65,7 +65,7 @@ class Compare:
         session = f"compare-{request.session_hash}"
         idle = gr.update(interactive=True), gr.update(interactive=False)
         try:
-            client = client_of(self._manager.settings, request, profile)
+            client = client_of(self._manager, request, profile)
             first = self._manager.request(prompt, left, (left_seed or "").strip() or "random")
             second = self._manager.request(prompt, right, (right_seed or "").strip() or first.seed)
         except RequestError as error:

@@ -135,7 +135,7 @@ class Create:
                 yield tuple(gr.skip() for _ in range(6))
                 return
             try:
-                client = client_of(self._manager.settings, request, profile)
+                client = client_of(self._manager, request, profile)
             except RequestError as error:
                 yield self._ended(words.failure(str(error)))
                 return
