@@ -17,7 +17,10 @@ configure_logging(settings.log)
 prepare_environment(settings.cache_dir)
 follow_rank_0(settings)
 
-import gradio as gr  # noqa: E402
+from accel_ui.ui.stubs import no_type_stubs  # noqa: E402
+
+with no_type_stubs():
+    import gradio as gr
 
 if gr.NO_RELOAD:
     manager = open_manager(settings)
