@@ -33,6 +33,14 @@ def uses_negative_prompt(pipeline: DiffusionPipeline, preset: Preset) -> bool:
     return preset.true_cfg_scale > 1 if accepts(pipeline, "true_cfg_scale") else preset.guidance_scale > 1
 
 
+def doubles_batch(pipeline: DiffusionPipeline, preset: Preset) -> bool:
+    """Whether guidance puts the unconditional prediction into the same call of the denoiser.
+
+    Pipelines with ``true_cfg_scale`` (FLUX) call it a second time in place of that, with equal shapes.
+    """
+    return preset.guidance_scale > 1 and not accepts(pipeline, "true_cfg_scale")
+
+
 def call_arguments(
     pipeline: DiffusionPipeline,
     preset: Preset,

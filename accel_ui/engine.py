@@ -13,7 +13,7 @@ import numpy as np
 import torch
 import transformers
 
-from accel_ui.call import PROMPT_LENGTH_SHAPES, call_arguments, uses_negative_prompt
+from accel_ui.call import PROMPT_LENGTH_SHAPES, call_arguments, doubles_batch, uses_negative_prompt
 from accel_ui.compilation.artifacts import ArtifactStore
 from accel_ui.compilation.compiler import Compiler
 from accel_ui.compilation.graphs import GraphTable
@@ -145,11 +145,12 @@ def build_engine(survey: Survey, settings: Settings, ledger: Ledger, mesh: Devic
     targets = find_targets(pipeline, settings.compile_components, blocks=settings.compile_blocks)
     survey.backend.prepare(pipeline)
     by_id = {preset.id: preset for preset in presets}
+    shapes = {preset.id: preset.shape_key(doubles_batch(pipeline, preset)) for preset in presets}
     base = _versions() | survey.backend.fingerprint() | {"dtype": survey.dtype, "device": survey.backend.name}
     graphs = GraphTable(
         targets,
-        list(by_id),
-        keys=lambda target, preset: base | _target_key(target) | {"preset": by_id[preset].shape_key()},
+        {preset.id: f"{preset.width}x{preset.height}" for preset in presets},
+        keys=lambda target, preset: base | _target_key(target) | {"preset": shapes[preset]},
         compiler=Compiler(survey.backend.compiler, survey.backend.artifact_options, survey.keeps_graphs),
         store=ArtifactStore(Path(settings.cache_dir) / ARTIFACTS),
         ledger=ledger,

@@ -77,23 +77,22 @@ class Preset:
                 raise PresetError(f"Preset {self.id!r}: {name}={value!r} must be a number from {low:g} to {high:g}.")
 
     @property
-    def guided(self) -> bool:
-        """Whether a run makes an unconditional prediction too, which a negative prompt steers."""
-        return self.guidance_scale > 1 or self.true_cfg_scale > 1
-
-    @property
     def summary(self) -> str:
         """`1024 x 768, 4 steps`."""
         return f"{self.width} x {self.height}, {self.steps} step{'s' if self.steps > 1 else ''}"
 
-    def shape_key(self) -> dict:
-        """The numbers a compiled graph depends on (not the steps: see the module docstring of `compilation`)."""
+    def shape_key(self, doubled: bool) -> dict:
+        """The numbers a compiled graph depends on (not the steps: see the module docstring of `compilation`).
+
+        Args:
+            doubled: whether guidance doubles the batch (:func:`accel_ui.call.doubles_batch`).
+        """
         return {
             "height": self.height,
             "width": self.width,
             "max_sequence_length": self.max_sequence_length,
             "images": self.images,
-            "guided": self.guided,
+            "doubled": doubled,
         }
 
 

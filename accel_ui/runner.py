@@ -68,6 +68,8 @@ class Runner:
 
     def _make(self, job: Job) -> GenerationResult:
         engine, preset, owner = self.engine, job.request.preset, job.request.owner
+        if engine.compiles:
+            engine.graphs.load(preset)  # made since for a preset of equal shapes, or by another process
         may_compile = engine.compiles and (job.warm_up or engine.survey.cold == "compile")
         stays_cold = engine.compiles and not may_compile and engine.graphs.state(preset).state == "cold"
         result = self.make(job, may_compile)

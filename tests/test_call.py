@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from accel_ui.call import call_arguments, uses_negative_prompt
+from accel_ui.call import call_arguments, doubles_batch, uses_negative_prompt
 from accel_ui.catalogue import CATALOGUE, FLUX2_KLEIN, FLUX_SCHNELL, SANA_SPRINT, SD35_MEDIUM, SD_TURBO, TINY
 from accel_ui.presets import Preset
 from accel_ui.requests import GenerationRequest
@@ -71,3 +71,10 @@ def test_negative_prompt_is_given_where_it_changes_the_picture(model, guidance, 
     preset = Preset("square", "Square", 512, 512, 2, guidance_scale=guidance, true_cfg_scale=cfg)
     assert uses_negative_prompt(bare(PIPELINES[model.id]), preset) is used
     assert arguments(model, preset).get("negative_prompt") == ("fog" if used else None)
+
+
+def test_guidance_doubles_the_batch_where_it_is_no_second_call():
+    guided = Preset("square", "Square", 512, 512, 2, guidance_scale=4.5, true_cfg_scale=2.0)
+    plain = Preset("square", "Square", 512, 512, 2)
+    assert [doubles_batch(bare(PIPELINES[model.id]), guided) for model in (TINY, SD35_MEDIUM)] == [False, True]
+    assert not doubles_batch(bare(PIPELINES[SD35_MEDIUM.id]), plain)

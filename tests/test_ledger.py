@@ -9,7 +9,7 @@ from accel_ui.compilation.ledger import Ledger, LedgerEntry
 
 
 def entry(preset: str = "square", how: str = "compiled", graphs: int = 1) -> LedgerEntry:
-    return LedgerEntry("transformer", preset, how, graphs, 12.3456, "first use of this preset here")
+    return LedgerEntry("transformer", preset, how, graphs, 12.3456, "first use of these shapes here")
 
 
 def test_new_ledger_is_empty():
@@ -25,7 +25,7 @@ def test_rows_are_plain_data_in_order():
         ("square", "compiled", 1), ("draft", "loaded", 0), ("wide", "eager", 2),
     ]  # fmt: skip
     assert rows[0]["seconds"] == 12.35
-    assert rows[0]["why"] == "first use of this preset here"
+    assert rows[0]["why"] == "first use of these shapes here"
     assert ledger.graphs == 3
 
 

@@ -1,6 +1,6 @@
 """Compiled graphs on disk, each in a folder of its own that can be copied to another machine of the same kind.
 
-artifacts/transformer-square-3f2a9c01b7de/
+artifacts/transformer-128x128-3f2a9c01b7de/
     about.json   the key, the call it was made for, the checksum, seconds to compile
     graph.bin    what torch's AOT compilation saved
     inductor/    the machine code: graph.bin holds only its source, and compiling that again takes as long
@@ -78,7 +78,7 @@ class ArtifactStore:
         self.folder = folder
 
     def path(self, name: str, key: Key) -> Path:
-        """Folder of the artifact for `name` (target and preset) under `key`."""
+        """Folder of the artifact for `name` (target and size) under `key`."""
         text = json.dumps({"format": FORMAT, **key}, sort_keys=True, default=str)
         return self.folder / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
@@ -154,7 +154,7 @@ class ArtifactStore:
                 return "the kept graph is for another " + " and ".join(
                     f"{part} ({_short(kept.get(part))}, now {_short(now[part])})" for part in changed
                 )
-        return "first use of this preset here"
+        return "first use of these shapes here"
 
 
 def _short(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -44,12 +44,14 @@ class Graph:
 
     Attributes:
         state: ``cold`` (not made yet), ``ready``, or ``eager`` (could not be made, or is not wanted).
+        size: of the preset's pictures, in words.
         why: the reason in words.
         proven: whether it has run once.
     """
 
     target: Target
     preset: str
+    size: str
     key: Key
     state: State = "cold"
     why: str = NOT_YET
@@ -59,8 +61,8 @@ class Graph:
 
     @property
     def name(self) -> str:
-        """Name of its artifact."""
-        return f"{self.target.name}-{self.preset}"
+        """Name of its artifact, which presets of equal shapes share."""
+        return f"{self.target.name}-{self.size}"
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class GraphTable:
 
     Args:
         targets: from :func:`find_targets`.
+        presets: id -> size of its pictures, in words.
         keys: target name, preset id -> what its graph depends on.
         eager_reason: when given, nothing is compiled, and this is why.
         synchronize: waits for the device, so that a graph's first failure is known before it counts as proven.
@@ -87,7 +90,7 @@ class GraphTable:
     def __init__(
         self,
         targets: list[Target],
-        presets: list[str],
+        presets: Mapping[str, str],
         keys: Callable[[Target, str], Key],
         compiler: Compiler,
         store: ArtifactStore,
@@ -100,10 +103,10 @@ class GraphTable:
         self._targets = targets
         self._synchronize, self._programs = synchronize, programs
         self._graphs = {
-            (target.name, preset): Graph(target, preset, keys(target, preset))
+            (target.name, preset): Graph(target, preset, size, keys(target, preset))
             for target in targets
             if target.compiled
-            for preset in presets
+            for preset, size in presets.items()
         }
         if eager_reason:
             for graph in self._graphs.values():

@@ -90,7 +90,7 @@ def test_graph_that_falls_back_is_not_used_again(tmp_path):
     module, watcher = Decoder(), SimpleNamespace(calling=lambda component: None, compiling=lambda name: nullcontext())
     table = GraphTable(
         [Target("vae", "vae", (module,), "decode")],
-        ["square"],
+        {"square": "128x128"},
         keys=lambda target, preset: {},
         compiler=Compiler("eager", keeps_artifacts=False),
         store=ArtifactStore(tmp_path),
