@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -20,6 +21,7 @@ ROOT = Path(__file__).parent.parent
 PRESETS = Path(__file__).parent / "presets.toml"
 OURS = ("ACCEL_UI_", "GRADIO_", "TORCHINDUCTOR_", "TRITON_", "TORCH_TPU_", "TORCH_NEURONX_")
 PATIENCE = 300.0  # seconds for a server's port
+ORDER_PATIENCE = 600.0  # seconds for a child's answer, which may have to compile
 
 
 class ContenderEnded(RuntimeError):
@@ -116,9 +118,16 @@ class Child(Process):
         return self._answer()
 
     def _answer(self) -> dict[str, Any]:
-        for line in self.process.stdout:
-            if line.startswith(MARK):
-                return json.loads(line.removeprefix(MARK))
+        started, end = time.perf_counter(), threading.Timer(ORDER_PATIENCE, self.process.kill)
+        end.start()
+        try:
+            for line in self.process.stdout:
+                if line.startswith(MARK):
+                    return json.loads(line.removeprefix(MARK))
+        finally:
+            end.cancel()
+        if time.perf_counter() - started >= ORDER_PATIENCE:
+            raise TimeoutError(f"no answer in {ORDER_PATIENCE:.0f} s")
         raise self.ended()
 
 

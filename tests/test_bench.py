@@ -14,7 +14,7 @@ from PIL import Image
 
 import accel_ui.__main__ as commands
 from accel_ui.catalogue import CATALOGUE
-from benchmarks import bare, bench, figures, real_models
+from benchmarks import bare, bench, figures, processes, real_models
 from benchmarks.ground import Counts, Ground
 from benchmarks.parts import clients
 from benchmarks.processes import PRESETS, Child, ContenderEnded, environment, numbers_of
@@ -124,6 +124,15 @@ def test_child_answers_orders_and_says_why_it_ended(tmp_path):
         assert answer["peak_bytes"] > 50e6
         with pytest.raises(ContenderEnded, match="seed"):
             child.draw("square", "a red house", -1, "manager")
+
+
+def test_child_that_hangs_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "ORDER_PATIENCE", 1.0)
+    with (
+        Child("bare", tmp_path, environment(tmp_path), before=["-c", "import time; time.sleep(600)"]) as child,
+        pytest.raises(TimeoutError, match="no answer"),
+    ):
+        child.wait()
 
 
 @pytest.mark.parametrize("model", [real_models.KLEIN, real_models.SCHNELL])

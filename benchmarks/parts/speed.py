@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from benchmarks.figures import median, ratios
 from benchmarks.ground import Ground
@@ -15,13 +16,17 @@ from benchmarks.visitor import Visitor
 PART = "speed"
 LONG, SHORT = "long", "square"  # over half a second, eager; and one that has a graph
 MANAGER_TO_BARE, HTTP_TO_BARE, MEMORY_TO_BARE = 1.03, 1.10, 1.05
+SHORTS = 3  # of them in a round: they are quick, and a few hundredths of a second decide
+EAGER_TURNS = [("eager", "bare"), ("eager", "manager")]
+LONG_TURNS = [*EAGER_TURNS, ("http", "")]
+SHORT_TURNS = [*EAGER_TURNS, ("compiled", "bare-compiled"), ("compiled", "manager"), ("VAE too", "manager")]
 REMEMBERED = "a red house on a green hill"
 
 Took = dict[tuple[str, str], list[float]]
 
 
 def measure(ground: Ground) -> Iterator[Row]:
-    """Rounds in which each contender makes the same picture once; the one that goes first changes."""
+    """Rounds in which each contender makes the same pictures."""
     eager, compiled, whole = (
         ground.warm(ACCEL_UI_MODE="eager"),
         # The plain script compiles the transformer alone, so here the manager does so too.
@@ -39,29 +44,17 @@ def measure(ground: Ground) -> Iterator[Row]:
         visitor = Visitor(stack.enter_context(our_server(ground.fresh(), eager)).port)
         took: Took = defaultdict(list)
         encode: list[float] = []
-        for number in range(-1, ground.counts.rounds):  # the first round is the warm-up
-            ground.say(f"  round {number + 1} of {ground.counts.rounds}")
-            prompt, seed = f"a red house, number {number}", number + 2
-            turns = [
-                ("eager", "bare", LONG),
-                ("eager", "manager", LONG),
-                ("http", "", LONG),
-                ("eager", "bare", SHORT),
-                ("eager", "manager", SHORT),
-                ("compiled", "bare-compiled", SHORT),
-                ("compiled", "manager", SHORT),
-                ("VAE too", "manager", SHORT),
-            ]
-            for pair, contender, preset in turns if number % 2 else reversed(turns):
-                if pair == "http":
-                    value = visitor.draw(prompt, preset, seed, "")[0]
-                else:
-                    answer = pairs[pair].draw(preset, prompt, seed, contender)
-                    value = answer["seconds"]
-                    if number >= 0 and (pair, contender, preset) == ("eager", "manager", LONG if number % 2 else SHORT):
-                        encode.append(answer["timings"]["encode"])  # the first time that it sees this prompt
-                if number >= 0:
-                    took[f"{pair} {contender}".strip(), preset].append(value)
+        ground.say(f"  {ground.counts.rounds} rounds")
+        for turn in _turns(ground.counts.rounds):
+            if turn.pair == "http":
+                value = visitor.draw(turn.prompt, turn.preset, turn.seed, "")[0]
+            else:
+                answer = pairs[turn.pair].draw(turn.preset, turn.prompt, turn.seed, turn.contender)
+                value = answer["seconds"]
+            if turn.counts:
+                took[f"{turn.pair} {turn.contender}".strip(), turn.preset].append(value)
+                if (turn.pair, turn.contender) == ("eager", "manager"):
+                    encode.append(answer["timings"]["encode"])
         again = [
             pairs["eager"].draw(SHORT, REMEMBERED, contender="manager")["timings"]["encode"]
             for _ in range(ground.counts.rounds + 1)
@@ -70,6 +63,28 @@ def measure(ground: Ground) -> Iterator[Row]:
     yield seconds(PART, "text encoders on the CPU, a new prompt", encode)
     yield seconds(PART, "text encoders on the CPU, a repeated prompt", again[1:])
     yield _memory(ground, eager)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One picture of one contender; turns of the warm-up do not count."""
+
+    counts: bool
+    pair: str
+    contender: str
+    preset: str
+    prompt: str
+    seed: int
+
+
+def _turns(rounds: int) -> Iterator[Turn]:
+    """All contenders draw each picture once; the one that goes first changes."""
+    for number in range(-1, rounds):  # the first round is the warm-up
+        for preset, contenders, times in ((LONG, LONG_TURNS, 1), (SHORT, SHORT_TURNS, SHORTS)):
+            for time in range(times):
+                prompt = f"a {preset} red house, number {number}, {time}"  # new to everybody
+                for pair, contender in contenders if (number + time) % 2 else reversed(contenders):
+                    yield Turn(number >= 0, pair, contender, preset, prompt, number + 2)
 
 
 def _speed(took: Took) -> Iterator[Row]:
