@@ -19,6 +19,7 @@ from .model import TinyFlux, token_positions
 from .muon import Muon
 from .parallel import Team
 from .precision import has_fast_bfloat16, mixed_precision
+from .reading import CaptionSource, reading_loss
 from .schedule import CheckpointClock, Pace, cosine_rate, ema_decay
 from .tokenizers import load_tokenizers
 
@@ -31,6 +32,7 @@ LONGEST_DECAY = 0.997  # of the weight average, per step
 HIGH_NOISE_SHIFT = 2.5  # times are drawn towards noise, where objects and their places are decided
 UNIFORM_SHARE = 0.3  # of the times; the others are logit-normal
 OBJECT_WEIGHT = 2.0  # extra loss weight of a token that an object covers
+READING_BATCH, READING_WEIGHT = 24, 0.1  # captions of the reading exercise, which goes on beside the pictures
 CHECKPOINT_MINUTES = 3.0
 REPORTED_STEPS = 100  # the reported loss is the mean over these
 NOT_HIDDEN = (
@@ -38,6 +40,7 @@ NOT_HIDDEN = (
     "shared",
     "norm",
     "relative",
+    "reader",
 )  # parts of the names of parameters that Muon is not made for
 
 
@@ -64,11 +67,13 @@ class FlowTrainer:
     def __init__(self, team: Team, task: FlowTask, pace: Pace) -> None:
         self.team, self.task, self.pace = team, task, pace
         torch.manual_seed(task.seed)
-        self.model = TinyFlux(*load_tokenizers(task.tokenizers)).to(task.device)
+        clip_tokenizer, t5_tokenizer = load_tokenizers(task.tokenizers)
+        self.model = TinyFlux(clip_tokenizer, t5_tokenizer).to(task.device)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
         self.parameters = list(self.model.parameters())
         self.optimizers = _optimizers(self.model, task.device)
         self.source = BatchSource(task.data, task.tokenizers, task.seed, team.rank)
+        self.captions = CaptionSource(t5_tokenizer, task.seed, team.rank)
         self.positions = {name: token_positions(name).to(task.device) for name in FORMATS}
         self.clock = CheckpointClock(CHECKPOINT_MINUTES)
         self.losses: list[float] = []
@@ -103,8 +108,10 @@ class FlowTrainer:
         noise = torch.Generator().manual_seed((self.task.seed * 1_000_003 + step) * 64 + self.team.rank)
         with mixed_precision(self.task.device):
             loss = flow_loss(self.model, batch, self.positions[batch.format], noise)
+            ids, answers = (tensor.to(self.task.device) for tensor in self.captions.draw(step, READING_BATCH))
+            read = reading_loss(self.model.read(ids), answers)
         self.model.zero_grad()
-        loss.backward()
+        (loss + READING_WEIGHT * read).backward()
         nn.utils.clip_grad_norm_(self.parameters, 1.0)
         for optimizer in self.optimizers.values():
             optimizer.step()

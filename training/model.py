@@ -15,6 +15,7 @@ from transformers import (
 )
 
 from .config import FORMATS, LATENT_CHANNELS, TEXT_LENGTH, TOKEN_FACTOR
+from .reading import Reader
 
 CLIP_WIDTH, T5_WIDTH = 96, 128
 
@@ -39,11 +40,16 @@ class TinyFlux(nn.Module):
             axes_dims_rope=(8, 12, 12),
         )
         _start_as_identity(self.transformer)
+        self.reader = Reader(T5_WIDTH)  # for the training alone
         self.register_buffer("text_positions", torch.zeros(TEXT_LENGTH, 3), persistent=False)
 
     def encode(self, clip_ids: torch.Tensor, t5_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The words one by one (T5) and the prompt as a whole (CLIP)."""
         return self.t5(input_ids=t5_ids)[0], self.clip(input_ids=clip_ids).pooler_output
+
+    def read(self, t5_ids: torch.Tensor) -> list[torch.Tensor]:
+        """The reader's scores of what captions say."""
+        return self.reader(self.t5(input_ids=t5_ids)[0], t5_ids != self.t5.config.pad_token_id)
 
     def velocity(
         self,

@@ -19,18 +19,21 @@ from .export import BASIS_IN_EXPORT, export_pipeline
 from .flow import FlowTask, train_flow
 from .judge import load_judge, train_judge
 from .latents import LatentBasis, find_basis
+from .model import TinyFlux
 from .parallel import Team, run_team
+from .reading import CaptionSource, train_reading
 from .schedule import Pace
 from .sheet import contact_sheet
-from .tokenizers import build_tokenizers
+from .tokenizers import build_tokenizers, load_tokenizers
 from .vae import build_vae, train_decoder
 from .warmstart import warm_flow, warm_vae
 
-NAMES = ("tokenizers", "latents", "data", "vae", "judge", "flow", "export", "evaluate", "sheet")
+NAMES = ("tokenizers", "latents", "data", "vae", "judge", "reading", "flow", "export", "evaluate", "sheet")
 SHARDS = {"square": 24, "landscape": 11, "portrait": 11, "large": 6}  # of 2,000 scenes each
 DECODER_STEPS = 8000
 DECODER_TIME_SHARE = 0.15  # of the hours asked for, at most: the transformer needs the rest
 JUDGE_SAMPLES = 75_000
+READING_CAPTIONS = 60_000
 FLOW_SAMPLES = 1_200_000
 DEFAULT_SETTING = Setting(steps=8, guidance=3.0)
 DRAFT_SETTING = Setting(steps=4, guidance=3.0)
@@ -90,14 +93,24 @@ def judge(plan: Plan) -> None:
     train_judge(plan.run.judge_file, Pace(JUDGE_SAMPLES), plan.run.device, plan.run.seed)
 
 
+def reading(plan: Plan) -> None:
+    """The weights that the flow training starts from: new or exported ones, with a T5 that can read."""
+    run, target = plan.run, plan.run.flow_start_file
+    if target.exists():
+        return
+    torch.manual_seed(run.seed)
+    clip_tokenizer, t5_tokenizer = load_tokenizers(run.tokenizers)
+    model = TinyFlux(clip_tokenizer, t5_tokenizer)
+    if plan.start_from is not None:
+        model.load_state_dict(warm_flow(plan.start_from, run.tokenizers))
+    source = CaptionSource(t5_tokenizer, run.seed, rank=0)
+    train_reading(model.to(run.device), source, Pace(READING_CAPTIONS), keep=plan.start_from is not None)
+    checkpoint.save({"average": model.state_dict()}, target)
+
+
 def flow(plan: Plan) -> None:
     run = plan.run
-    start = None
-    if plan.start_from is not None:
-        start = run.flow_start_file
-        if not start.exists():
-            checkpoint.save({"average": warm_flow(plan.start_from, run.tokenizers)}, start)
-    task = FlowTask(run.data, run.tokenizers, run.flow_file, run.device, run.seed, start)
+    task = FlowTask(run.data, run.tokenizers, run.flow_file, run.device, run.seed, run.flow_start_file)
     run_team(train_flow, run.processes, task, Pace(plan.samples, plan.seconds))
 
 
@@ -142,6 +155,7 @@ WORK = {
     "data": data,
     "vae": vae,
     "judge": judge,
+    "reading": reading,
     "flow": flow,
     "export": export,
     "evaluate": evaluate_export,
