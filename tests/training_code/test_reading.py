@@ -13,6 +13,7 @@ from training import checkpoint, reading, stages
 from training.config import Run
 from training.judge import labels_of
 from training.model import TinyFlux
+from training.prompts import EXAMS, questions
 from training.reading import READ, CaptionSource, train_reading
 from training.schedule import Pace
 from training.tokenizers import load_tokenizers
@@ -42,21 +43,13 @@ def test_captions_repeat_for_the_same_step_and_carry_their_answers(source: Capti
 
 
 def test_half_a_minute_of_reading_binds_colours_and_places(source: CaptionSource, model: TinyFlux) -> None:
-    """The same words in another order are another scene: no bag of words can tell them apart."""
-    texts = (
-        "a red house on the left and a blue tent on the right in the snow",
-        "a blue house on the right and a red tent on the left in the snow",
-    )
-    scenes = [
-        Scene("day", "snow", objects=(SceneObject("house", "left", "red"), SceneObject("tent", "right", "blue"))),
-        Scene("day", "snow", objects=(SceneObject("house", "right", "blue"), SceneObject("tent", "left", "red"))),
-    ]
-    ids, answers = source.batch(scenes, list(texts))
-    assert sorted(ids[0].tolist()) == sorted(ids[1].tolist())
+    """Two objects with their colours and places, all six right: who does not know the order of words gets a tenth."""
+    exam = [question for exam in EXAMS if exam.name == "two objects" for question in questions(exam)]
+    ids, answers = source.batch([question.scene for question in exam], [question.prompt for question in exam])
     train_reading(model, source, Pace(total=300 * reading.BATCH), keep=False)
     with torch.no_grad():
         read = torch.stack([scores.argmax(1) for scores in model.read(ids)], 1)
-    assert torch.equal(read, answers)
+    assert (share := (read == answers).all(1).float().mean()) > 0.5, share
 
 
 @pytest.mark.parametrize(("keep", "least", "most"), [(True, 0.0, 0.1), (False, 0.1, 10.0)])
@@ -66,7 +59,7 @@ def test_words_that_a_transformer_knows_change_little(
     ids, _ = source.draw(99, 8)
     with torch.no_grad():
         before = model.t5(input_ids=ids)[0]
-    train_reading(model, source, Pace(total=40 * reading.BATCH), keep)
+    train_reading(model, source, Pace(total=12 * reading.BATCH), keep)
     with torch.no_grad():
         change = (model.t5(input_ids=ids)[0] - before).square().mean() / before.square().mean()
     assert least < change < most
