@@ -62,7 +62,7 @@ def model_card(report: dict, history: str) -> str:
 
 def _numbers(settings: list[dict]) -> str:
     """A table: one row a measure, one column a setting."""
-    heads = [f"{entry['setting']['steps']} steps, guidance {entry['setting']['guidance']}" for entry in settings]
+    heads = [_in_words(**entry["setting"]) for entry in settings]
     rows = [["", "target", *heads], ["---"] * (2 + len(heads))]
     for name in ("time", "terrain"):
         rows.append([name, f"{TARGETS[name]}", *(_percent(entry["overall"][name]) for entry in settings)])
@@ -75,6 +75,10 @@ def _numbers(settings: list[dict]) -> str:
         rows.append([f"named in the sky: {SKY_NAMES.get(name, name)}", "", *values])
     rows.append(["Frechet distance", "", *(f"{entry['frechet']:.1f}" for entry in settings)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _in_words(steps: int, guidance: float) -> str:
+    return f"{steps} steps, guidance {guidance}" if guidance > 1 else f"{steps} steps, no guidance"
 
 
 def _percent(value: float) -> str:

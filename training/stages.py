@@ -36,7 +36,7 @@ JUDGE_SAMPLES = 75_000
 READING_CAPTIONS = 60_000
 FLOW_SAMPLES = 1_200_000
 DEFAULT_SETTING = Setting(steps=8, guidance=3.0)
-DRAFT_SETTING = Setting(steps=4, guidance=3.0)
+DRAFT_SETTING = Setting(steps=4, guidance=1.0)  # as the presets of the catalogue
 
 
 @dataclass(frozen=True)
