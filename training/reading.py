@@ -92,8 +92,6 @@ def train_reading(model: TinyFlux, source: CaptionSource, pace: Pace, keep: bool
         weight_decay=0,
     )
     for step in range(pace.total // BATCH):
-        if pace.time_is_up():
-            return
         rate = cosine_rate(PEAK_RATE, pace.progress(step * BATCH), (step + 1) * BATCH / WARMUP)
         for group in optimizer.param_groups:
             group["lr"] = rate * group["factor"]

@@ -110,7 +110,8 @@ def reading(plan: Plan) -> None:
 
 def flow(plan: Plan) -> None:
     run = plan.run
-    task = FlowTask(run.data, run.tokenizers, run.flow_file, run.device, run.seed, run.flow_start_file)
+    start = run.flow_start_file if run.flow_start_file.exists() else None  # nobody asked for the reading
+    task = FlowTask(run.data, run.tokenizers, run.flow_file, run.device, run.seed, start)
     run_team(train_flow, run.processes, task, Pace(plan.samples, plan.seconds))
 
 
