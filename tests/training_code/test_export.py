@@ -65,6 +65,8 @@ def test_a_training_can_start_from_an_export(export: Path, small_run: Run, tmp_p
     weights = warm_flow(export, small_run.tokenizers)
     exported = checkpoint.load(small_run.flow_file)["average"]
     for name, weight in exported.items():
+        if name.startswith("reader."):
+            continue  # of the training alone, not exported
         assert torch.allclose(weights[name], weight, atol=2e-2, rtol=1e-2), name
 
 
