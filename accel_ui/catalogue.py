@@ -73,7 +73,7 @@ TINY = KnownModel(
         "A sailboat on the sea at sunset",
         "A blue hot air balloon over snowy mountains on a sunny day",
         "A yellow tent in the snow under northern lights",
-        "A lighthouse on the right, on the sea under a stormy sky",
+        "A white lighthouse on the left and a red sailboat on the right, on the sea at dawn",
         "A pink windmill in a flower meadow, a rainbow",
     ),
 )

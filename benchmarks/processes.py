@@ -98,6 +98,7 @@ class Child(Process):
 
     def __init__(self, kinds: str, folder: Path, env: dict[str, str], before: Sequence[str] = ()):
         self._kinds = kinds.split()
+        self._presets = Path(env["ACCEL_UI_PRESETS"])
         command = [*before, "-m", "benchmarks.child", *self._kinds]
         super().__init__(command, folder, env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._loaded = False
@@ -111,7 +112,7 @@ class Child(Process):
     def draw(self, preset: str, prompt: str, seed: int = 1, contender: str | None = None) -> dict[str, Any]:
         """One picture, of the first contender if none is named; `seconds` is what it took, the rest is the run's info."""
         self.wait()
-        order = {"preset": preset, "prompt": prompt, "seed": seed, "numbers": numbers_of(preset)}
+        order = {"preset": preset, "prompt": prompt, "seed": seed, "numbers": numbers_of(preset, self._presets)}
         order["contender"] = contender or self._kinds[0]
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
@@ -173,11 +174,11 @@ def usual_server(folder: Path, env: dict[str, str]) -> Server:
     return Server(["-m", "benchmarks.counted_space"], folder, env)
 
 
-def numbers_of(preset: str) -> dict[str, Any]:
-    """The arguments a plain script gives the pipeline for the same picture."""
+def numbers_of(preset: str, file: Path = PRESETS) -> dict[str, Any]:
+    """The arguments a plain script gives the pipeline for the same picture as a preset of `file`."""
     from accel_ui.presets import read_presets
 
-    chosen = next(one for one in read_presets(PRESETS) if one.id == preset)
+    chosen = next(one for one in read_presets(file) if one.id == preset)
     numbers = {
         "height": chosen.height,
         "width": chosen.width,

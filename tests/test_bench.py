@@ -112,18 +112,21 @@ def test_clients_are_measured_over_http(tmp_path):
 
 
 def test_child_answers_orders_and_says_why_it_ended(tmp_path):
-    with Child("bare manager", tmp_path, environment(tmp_path, ACCEL_UI_MODE="eager")) as child:
-        assert set(child.draw("square", "a red house", 3)) == {"seconds", "peak_bytes"}
-        answer = child.draw("square", "a red house", 3, "manager")
+    own = tmp_path / "presets.toml"
+    own.write_text("[presets.small]\nheight = 64\nwidth = 64\nsteps = 2\nmax_sequence_length = 32\n")
+    env = environment(tmp_path, ACCEL_UI_MODE="eager", ACCEL_UI_PRESETS=str(own))
+    with Child("bare manager", tmp_path, env) as child:
+        assert set(child.draw("small", "a red house", 3)) == {"seconds", "peak_bytes"}
+        answer = child.draw("small", "a red house", 3, "manager")
         assert (answer["preset"], answer["seed"], answer["mode"], answer["graphs_compiled"]) == (
-            "square",
+            "small",
             3,
             "eager",
             0,
         )
         assert answer["peak_bytes"] > 50e6
         with pytest.raises(ContenderEnded, match="seed"):
-            child.draw("square", "a red house", -1, "manager")
+            child.draw("small", "a red house", -1, "manager")
 
 
 def test_child_that_hangs_is_ended(tmp_path, monkeypatch):
