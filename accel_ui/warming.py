@@ -38,7 +38,7 @@ class Warming:
         self._background = BackgroundCompiler(
             may_spawn=engine.fits_twice,
             environment=as_environment(settings) | {variable_name("warmup"): "none"},
-            load=lambda preset: worker.do(lambda: engine.graphs.load(preset)),
+            load=lambda preset: worker.do(self._load_kept),
             give_up=lambda preset, why: worker.do(lambda: give_up(preset, why)),
             compile_here=self._compile_when_idle,
             limit=settings.compile_limit,
@@ -73,6 +73,11 @@ class Warming:
     def close(self) -> None:
         """Ends what is being compiled in another process."""
         self._background.close()
+
+    def _load_kept(self) -> None:
+        """What was made for one preset serves all of equal shapes."""
+        for preset in self._engine.presets:
+            self._engine.graphs.load(preset)
 
     def _compile_when_idle(self, preset: str) -> None:
         """Blocks the caller, never the accelerator's thread, until `preset` is compiled or cannot be."""

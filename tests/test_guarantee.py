@@ -203,6 +203,7 @@ def test_cold_preset_answers_eagerly_and_is_compiled_behind(make_manager, warm, 
             break
         waiting.wait(0.5)
     assert states >= {"compiling", "ready"}
+    assert manager.preset_state("square")[0] == "ready"  # of equal shapes
     then = result(manager, "a red house", "draft", 1)
     assert (then.mode, then.graphs_compiled) == ("compile", 0)
     assert distance(then, first) <= 1
