@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
+from accel_ui.loading import TINY_FOLDER
 from training.config import FORMATS
+from training.export import BASIS_IN_EXPORT
+from training.latents import LatentBasis
 from training.world import Scene, SceneObject, caption, render, sample_scene
 from training.world.captions import KIND_NAMES, POSITION_PHRASES
 from training.world.spec import COLORS, KINDS
@@ -77,3 +82,15 @@ def test_objects_are_whole_and_apart(format_name: str) -> None:
         if len(boxes) == 2 and all(thing.kind != "balloon" for thing in scene.objects):
             first, second = sorted(boxes)
             assert first[2] <= second[0] + 0.05 * width
+
+
+@pytest.mark.parametrize("time", ["day", "storm"])
+def test_rain_is_thick_enough_for_the_latents(time: str) -> None:
+    """What the latents lose no training can bring back: they keep at least 70 % of what rain adds to a picture."""
+    dry = Scene(time, "hills", objects=(SceneObject("house", "left", "red"),))
+    pictures = [render(replace(dry, rain=rain), *FORMATS["square"], random.Random(1)).image for rain in (True, False)]
+    basis = LatentBasis.load(TINY_FOLDER / BASIS_IN_EXPORT)
+    wet, clear = basis(torch.from_numpy(np.stack([np.asarray(picture) for picture in pictures])))
+    seen = torch.linalg.pinv(basis.encode.T) @ (wet - clear).flatten(1)
+    drawn_pixels = np.subtract(*[np.asarray(picture, np.float32) / 127.5 for picture in pictures])
+    assert seen.square().sum() / np.square(drawn_pixels).sum() > 0.7

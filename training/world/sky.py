@@ -60,10 +60,12 @@ def draw_birds(canvas: Canvas) -> None:
 
 
 def draw_rain(canvas: Canvas) -> None:
-    rng, length = canvas.rng, canvas.unit * 0.05
-    for _ in range(int(60 * canvas.width * canvas.height / (128 * OVERSAMPLING) ** 2)):
-        x, y = rng.uniform(0, canvas.width), rng.uniform(0, canvas.height)
-        canvas.draw.line([x, y, x - length * 0.3, y + length], fill=(210, 220, 236, 130), width=OVERSAMPLING - 1)
+    """Bold streaks: the latent code of 8x8 patches loses what is thinner than two pixels."""
+    rng, length = canvas.rng, canvas.unit * 0.16
+    for _ in range(int(30 * canvas.width * canvas.height / (128 * OVERSAMPLING) ** 2)):
+        x, y = rng.uniform(0, canvas.width + length * 0.3), rng.uniform(-length / 2, canvas.height)
+        end = (x - length * 0.3, y + length)
+        canvas.draw.line([(x, y), end], fill=(210, 220, 236, 140), width=3 * OVERSAMPLING - 1)
 
 
 def _glow(canvas: Canvas, x: float, y: float, radius: float, color: Color, strength: int) -> None:
