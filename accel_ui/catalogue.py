@@ -65,6 +65,7 @@ TINY = KnownModel(
         Preset("landscape", "Landscape", 96, 160, 8, max_sequence_length=32, true_cfg_scale=3.0),
         Preset("portrait", "Portrait", 160, 96, 8, max_sequence_length=32, true_cfg_scale=3.0),
         Preset("draft", "Draft", 128, 128, 4, max_sequence_length=32),
+        Preset("large", "Large", 128, 192, 8, max_sequence_length=32, true_cfg_scale=3.0),
     ),
     size_factor=16,
     licence="Apache-2.0",

@@ -74,7 +74,7 @@ def result(manager, prompt, preset, seed):
 def test_requests_from_four_threads_add_no_graph(warm, dynamo_compiles):
     manager, before = warm, warm.status()["runs"]
     presets = list(manager.presets)
-    assert [row["state"] for row in manager.status()["presets"]] == ["ready"] * 4
+    assert [row["state"] for row in manager.status()["presets"]] == ["ready"] * len(presets)
     wanted = [(PROMPTS[i % len(PROMPTS)] or "x", presets[i % len(presets)], i // 2) for i in range(16)]
     together: dict[int, np.ndarray] = {}
 
@@ -161,7 +161,7 @@ def test_damaged_or_foreign_artifacts_are_made_again_with_the_reason(make_manage
 
     manager = make_manager(cache_dir=cache, cold="compile")
     states = {preset: manager.preset_state(preset) for preset in manager.presets}
-    assert {state for state, _ in states.values()} == {"cold"}
+    assert {preset for preset, (state, _) in states.items() if state == "cold"} == states.keys() - {"large"}
     assert "2.12.9" in states["portrait"][1]
     assert all("damaged" in states[preset][1] for preset in ("square", "landscape"))
     assert not square.exists()

@@ -58,7 +58,13 @@ def test_picture_shows_what_was_asked_for(manager):
 
 
 @pytest.mark.parametrize(
-    ("preset", "shape"), [("landscape", (96, 160, 3)), ("portrait", (160, 96, 3)), ("draft", (128, 128, 3))]
+    ("preset", "shape"),
+    [
+        ("landscape", (96, 160, 3)),
+        ("portrait", (160, 96, 3)),
+        ("draft", (128, 128, 3)),
+        ("large", (128, 192, 3)),
+    ],
 )
 def test_preset_fixes_the_size(manager, preset, shape):
     assert picture(manager, preset=preset, seed=2).shape == shape

@@ -99,7 +99,7 @@ def test_wish_that_cannot_be_granted_is_refused(machine, settings, words):
 
 def test_known_model_has_its_presets_before_it_is_loaded_and_an_unknown_one_none(machine, tmp_path):
     machine()
-    assert [preset.id for preset in survey(Settings()).presets] == ["square", "landscape", "portrait", "draft"]
+    assert [preset.id for preset in survey(Settings()).presets] == ["square", "landscape", "portrait", "draft", "large"]
     folder = shutil.copytree(TINY_FOLDER, tmp_path / "mine", ignore=shutil.ignore_patterns("*.png"))
     assert survey(Settings(model=str(folder))).presets is None
 
