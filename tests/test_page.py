@@ -180,11 +180,11 @@ def test_dropped_picture_restores_the_fields(open_page, server, view):
 
 def test_previews_are_shown_while_a_run_goes_on(open_page):
     page = open_page()
-    for prompt in ("A red house at night", "A sailboat on the sea at sunset", "A green hill on a sunny day"):
-        generate(page, prompt, "Draft")
-        page.wait_for_function(
-            "!document.querySelector('#generate').disabled && document.querySelector('#picture img')"
-        )
+    for seed in ("611", "612", "613"):
+        page.fill("#seed input, #seed textarea", seed)
+        generate(page, "A sailboat on the sea at sunset", "Draft")
+        page.wait_for_selector(f"#progress >> text=seed {seed}")
+        page.wait_for_function("!document.querySelector('#generate').disabled")
     generate(page, "A red house", "Slow")
     page.wait_for_selector("text=/Step [1-9][0-9]* of 400/")
     page.wait_for_function("document.querySelector('#picture img')?.naturalWidth === 32")

@@ -30,7 +30,7 @@ def test_machine_that_can_serve_says_everything(settings):
     assert report["problem"] is None
     assert {"python", "torch", "diffusers", "gradio"} <= set(report["versions"])
     assert set(report["devices"]) == {"tpu", "neuron", "cuda", "xpu", "mps", "cpu"}
-    assert [row["id"] for row in report["presets"]] == ["square", "landscape", "portrait", "draft"]
+    assert [row["id"] for row in report["presets"]] == ["square", "landscape", "portrait", "draft", "large"]
     assert {row["component"] for row in report["components"]} == {
         "transformer",
         "vae",
