@@ -68,6 +68,23 @@ def test_named_places_are_the_objects_places() -> None:
     assert not any(phrase in text for text in texts for phrase in POSITION_PHRASES["right"])
 
 
+@pytest.mark.parametrize(("place", "least", "most"), [("left", 0.85, 1.0), ("right", 0.2, 0.6)])
+def test_moon_that_is_not_at_its_usual_place_is_named_there(place: str, least: float, most: float) -> None:
+    scene = Scene("night", "hills", body="crescent moon", body_position=place)
+    texts = [caption(scene, random.Random(seed), clean=True) for seed in range(400)]
+    told = [any(phrase in text for phrase in POSITION_PHRASES[place]) for text in texts if "moon" in text]
+    assert least <= sum(told) / len(told) <= most
+
+
+@pytest.mark.parametrize(("tree", "bolt"), [("left", 0.8), ("right", 0.2)])
+def test_lightning_strikes_beside_what_stands_there(tree: str, bolt: float) -> None:
+    scene = Scene("storm", "hills", lightning=True, objects=(SceneObject("tree", tree, "green"),))
+    for seed in range(5):
+        red, _, blue = np.moveaxis(np.asarray(render(scene, 128, 128, random.Random(seed)).image, np.int16), 2, 0)
+        _, columns = np.nonzero((red > 240) & (red - blue > 80))
+        assert abs(columns.mean() / 128 - bolt) < 0.1
+
+
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_objects_are_whole_and_apart(format_name: str) -> None:
     width, height = FORMATS[format_name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from .spec import Scene, SceneObject
+from .spec import Scene, SceneObject, free_sky_places
 
 KIND_NAMES = {
     "house": ("house", "house", "house", "house", "cottage", "cabin", "home"),
@@ -151,7 +151,8 @@ def _extras(scene: Scene, time: str, rng: random.Random) -> list[str]:
 
 
 def _body_phrase(scene: Scene, rng: random.Random) -> str:
-    place = " " + rng.choice(POSITION_PHRASES[scene.body_position]) if rng.random() < 0.4 else ""
+    usual = "moon" not in scene.body or scene.body_position == free_sky_places(scene.time, scene.objects)[0]
+    place = " " + rng.choice(POSITION_PHRASES[scene.body_position]) if rng.random() < (0.4 if usual else 0.95) else ""
     if scene.body == "sun" and rng.random() < 0.6:
         return rng.choice(("the sun", "a bright sun", SUN_NAMES[scene.time])) + place
     if "moon" in scene.body and rng.random() < 0.85:

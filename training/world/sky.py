@@ -7,6 +7,7 @@ import math
 from PIL import Image, ImageDraw
 
 from .canvas import OVERSAMPLING, WHITE, Canvas, Color, mix
+from .spec import SKY_PLACES
 
 BODY_X = {"left": 0.2, "center": 0.5, "right": 0.8}
 AURORA_COLORS: tuple[Color, ...] = ((70, 240, 170), (90, 220, 220), (150, 110, 240))
@@ -117,8 +118,8 @@ def _sun(canvas: Canvas, x: float) -> tuple[float, float, float]:
 
 def _moon(canvas: Canvas, x: float, full: bool) -> tuple[float, float, float]:
     y, radius = canvas.horizon * canvas.rng.uniform(0.24, 0.34), canvas.unit * 0.105
+    _glow(canvas, x, y, radius, (220, 228, 255), 80 if full else 36)
     if full:
-        _glow(canvas, x, y, radius, (220, 228, 255), 80)
         canvas.disc(x, y, radius, (248, 246, 226))
         for dx, dy, size in ((-0.35, -0.2, 0.2), (0.25, 0.3, 0.16), (0.3, -0.35, 0.12)):
             canvas.disc(x + dx * radius, y + dy * radius, size * radius, (226, 222, 200))
@@ -165,8 +166,8 @@ def _cloud(canvas: Canvas, x: float, y: float, size: float, color: Color) -> Non
 
 
 def _lightning(canvas: Canvas) -> None:
-    flying = {thing.position for thing in canvas.scene.objects if thing.kind == "balloon"}
-    place = canvas.rng.choice([place for place in BODY_X if place not in flying])
+    taken = {thing.position for thing in canvas.scene.objects}
+    place = next(place for place in SKY_PLACES if place not in taken)  # a place at random came out as two bolts
     x = (BODY_X[place] + canvas.rng.uniform(-0.05, 0.05)) * canvas.width
     y, size = canvas.horizon * 0.3, canvas.unit * 0.05
     canvas.polygon([(x + dx * size, y + dy * size) for dx, dy in BOLT], (255, 244, 150))

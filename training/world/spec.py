@@ -32,6 +32,7 @@ KINDS_ON = {
     "meadow": ("house", "tree", "windmill", "balloon", "tent"),
 }
 SKY_HIGH_KINDS = frozenset({"balloon", "castle", "windmill", "lighthouse"})  # reach up to the sun or the moon
+SKY_PLACES = ("right", "left", "center")  # in this order, the first free one is a moon's or a bolt's usual place
 KINDS = tuple(sorted({kind for kinds in KINDS_ON.values() for kind in kinds}))
 
 # Kept out of training for good, so that evaluation can ask for what was never shown.
@@ -47,6 +48,8 @@ OBJECT_COUNT_WEIGHTS = (7, 46, 47)  # no object, one, two: two is the hard case,
 FAR_APART_SHARE = 0.5  # of the pairs stand left and right, over and above the even draw
 GREEN_TREE_SHARE = 0.4  # over and above the even draw: most trees are green
 BIRDS_SHARE = 0.1
+# Moons mostly stand at their usual place, and elsewhere captions say so: where anything goes, few steps draw two.
+USUAL_MOON_SHARE = 0.75
 MAX_TRIES = 1000
 
 
@@ -112,12 +115,18 @@ def _draw(rng: random.Random) -> Scene:
     terrain = rng.choices(TERRAINS, TERRAIN_WEIGHTS)[0]
     objects = _draw_objects(rng, terrain)
     sky = _draw_sky(rng, time)
-    # A tall object would cover the sky body above it, and any object a low sun: give the body a free place.
-    low_sun = time in ("sunset", "dawn")
-    taken = {thing.position for thing in objects if low_sun or thing.kind in SKY_HIGH_KINDS}
-    body_position = rng.choice([place for place in POSITIONS if place not in taken])
+    places = free_sky_places(time, objects)
+    usual = time == "night" and rng.random() < USUAL_MOON_SHARE
+    body_position = places[0] if usual else rng.choice(places)
     birds = time != "storm" and rng.random() < BIRDS_SHARE
     return Scene(time, terrain, body_position=body_position, birds=birds, objects=objects, **sky)
+
+
+def free_sky_places(time: str, objects: tuple[SceneObject, ...]) -> list[str]:
+    """Where no tall object covers the sun or the moon, nor any object a low sun; the usual place first."""
+    low_sun = time in ("sunset", "dawn")
+    taken = {thing.position for thing in objects if low_sun or thing.kind in SKY_HIGH_KINDS}
+    return [place for place in SKY_PLACES if place not in taken]
 
 
 def _draw_objects(rng: random.Random, terrain: str) -> tuple[SceneObject, ...]:
