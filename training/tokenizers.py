@@ -74,14 +74,17 @@ def _build_clip(corpus: list[str]) -> CLIPTokenizer:
     backend = Tokenizer(models.BPE(end_of_word_suffix="</w>", unk_token="<|endoftext|>"))
     backend.normalizer = clip._tokenizer.normalizer
     backend.pre_tokenizer = clip._tokenizer.pre_tokenizer
+    texts = [*corpus, " ".join(SPARE_WORDS), *SILENT_PUNCTUATION]
+    # The trainer numbers the letters that end a word in the order of a hash map; named beforehand, they keep theirs.
+    last_letters = sorted(letter + "</w>" for letter in set("".join(texts).lower()) - {" "})
     trainer = trainers.BpeTrainer(
         vocab_size=CLIP_VOCABULARY,
         end_of_word_suffix="</w>",
-        special_tokens=["<|startoftext|>", "<|endoftext|>"],
+        special_tokens=["<|startoftext|>", "<|endoftext|>", *last_letters],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    backend.train_from_iterator([*corpus, " ".join(SPARE_WORDS), *SILENT_PUNCTUATION], trainer)
+    backend.train_from_iterator(texts, trainer)
     model = json.loads(backend.to_str())["model"]
     merges = [tuple(merge) for merge in model["merges"]]
     return CLIPTokenizer(vocab=model["vocab"], merges=merges, model_max_length=TEXT_LENGTH)

@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 
 from training.config import Run
-from training.tokenizers import load_tokenizers, token_ids
+from training.tokenizers import build_tokenizers, load_tokenizers, token_ids
 
 PLAIN = "a red house on a green hill, under a starry night sky"
+
+
+def test_the_same_seed_gives_the_same_tokenizers(small_run: Run, tmp_path: Path) -> None:
+    build_tokenizers(tmp_path, small_run.seed)
+    for name in ("tokenizer", "tokenizer_2"):
+        again, first = ((folder / name / "tokenizer.json").read_text() for folder in (tmp_path, small_run.tokenizers))
+        assert again == first
 
 
 @pytest.mark.parametrize(
