@@ -70,12 +70,12 @@ TINY = KnownModel(
     size_factor=16,
     licence="Apache-2.0",
     examples=(
-        "A red house on a green hill at night, stars",
-        "A sailboat on the sea at sunset",
-        "A blue hot air balloon over snowy mountains on a sunny day",
-        "A yellow tent in the snow under northern lights",
+        "A red house in the middle on green hills at night, a full moon",
+        "A yellow sailboat on the left on the sea at sunset",
+        "A blue hot air balloon on the right over snowy mountains on a sunny day",
+        "A purple tent in the middle in a flower meadow under a stormy sky, rain",
         "A white lighthouse on the left and a red sailboat on the right, on the sea at dawn",
-        "A pink windmill in a flower meadow, a rainbow",
+        "A pink windmill in the middle in a flower meadow, a rainbow",
     ),
 )
 
