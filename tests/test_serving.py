@@ -122,16 +122,18 @@ def test_api_and_wrong_password_are_refused(guarded):
 
 
 def test_one_visitor_has_a_share_of_the_queue_and_the_others_their_turn(guarded):
-    # One client each: Gradio's cancel ends all requests of a client.
-    long = entered(guarded).submit(prompt="first", preset="long", seed=1, api_name="/generate")
+    # One client each: Gradio's cancel ends all requests of a client. They sign in before the long run begins.
+    first, second, third, fourth = (entered(guarded) for _ in range(4))
+    other = entered(guarded, "bob", "other")
+    long = first.submit(prompt="first", preset="long", seed=1, api_name="/generate")
     next(iter(long))
     waiting = []
-    for seed in (2, 3):
-        waiting.append(entered(guarded).submit(prompt="more", preset="square", seed=seed, api_name="/generate"))
+    for seed, client in ((2, second), (3, third)):
+        waiting.append(client.submit(prompt="more", preset="square", seed=seed, api_name="/generate"))
         next(iter(waiting[-1]))
     with pytest.raises(Exception, match="2 of your requests are waiting, which is your share"):
-        entered(guarded).predict(prompt="too many", preset="square", seed=4, api_name="/generate")
-    bob = entered(guarded, "bob", "other").submit(prompt="from bob", preset="square", seed=5, api_name="/generate")
+        fourth.predict(prompt="too many", preset="square", seed=4, api_name="/generate")
+    bob = other.submit(prompt="from bob", preset="square", seed=5, api_name="/generate")
     assert next(iter(bob))[1] == {"event": "queued", "position": 1, "reason": ""}  # before the two that wait
     long.cancel()
     assert [job.result(PATIENCE)[1]["seed"] for job in (bob, *waiting)] == [5, 2, 3]

@@ -11,7 +11,9 @@ import pytest
 from .conftest import check, good, on_tpu
 
 FAMILIES = ("klein", "sdxl", "sd3")
-BFLOAT16 = 20  # of 255: measured 14 after 4 steps
+BFLOAT16 = (
+    64  # of 255, at the worst pixel, an outline: measured 44 after 4 steps; another seed's picture differs by 175
+)
 
 
 @pytest.fixture(scope="module")
