@@ -11,9 +11,8 @@ import pytest
 from .conftest import check, good, on_tpu
 
 FAMILIES = ("klein", "sdxl", "sd3")
-BFLOAT16 = (
-    64  # of 255, at the worst pixel, an outline: measured 44 after 4 steps; another seed's picture differs by 175
-)
+# Of 255, at the worst pixel, an outline: measured 44 after 4 steps; another seed's picture differs by 175.
+BFLOAT16 = 64
 
 
 @pytest.fixture(scope="module")
